@@ -1,0 +1,21 @@
+"""The few exceptions and the one warning category that diw raises itself."""
+
+
+class UsageError(ValueError):
+    """Wrong use: an argument, a file or a flag that cannot work.
+
+    The message is one line that names the argument and says what to do; the
+    command line prints it without a traceback and exits with code 2.
+    """
+
+
+class RunError(RuntimeError):
+    """Something failed while working: a full disk, a loss that became NaN, a broken download."""
+
+
+class MatchingError(RunError):
+    """A matching problem was not solved to its tolerance; the message carries the residuals."""
+
+
+class DIWWarning(UserWarning):
+    """Something went on, but not as asked; the message says what happened instead."""
