@@ -1,0 +1,172 @@
+"""Run records: what a run leaves on disk, written so that a kill at any moment loses at most one epoch.
+
+A run is a folder:
+
+    spec.json       what was asked; its hash names the folder
+    samples.npz     the training samples: targets as given, and what a simulated shift knows of them
+    metrics.jsonl   one line an epoch, append only
+    weights.npy     the ledger: (epochs, n) float16, the weight of every training sample in every epoch
+    checkpoint.pt   everything needed to go on, replaced atomically after each epoch
+    model.safetensors   the final network
+    done            written last; a run without it is unfinished
+
+Nothing here imports torch, so that reports are light.
+"""
+
+import hashlib
+import json
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from diw.errors import UsageError
+
+Row = dict[str, Any]
+"""One epoch's metrics: `epoch` counts from 1."""
+
+HASH_LENGTH = 16
+
+
+def spec_hash(spec: Mapping[str, Any]) -> str:
+    """The name of the run that `spec` describes: a hash of its canonical JSON."""
+    canonical = json.dumps(spec, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return hashlib.sha256(canonical.encode()).hexdigest()[:HASH_LENGTH]
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Yield a temporary path beside `path` that takes its place when the block succeeds.
+
+    The content reaches the disk before the name does, so a reader sees the old
+    file or the whole new one, never a part.
+    """
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        yield temporary
+        with temporary.open("rb") as file:
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def write_json(path: Path, content: object) -> None:
+    """Write `content` as indented JSON, atomically."""
+    with replacing(path) as temporary:
+        temporary.write_text(json.dumps(content, indent=2, allow_nan=False) + "\n")
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run's folder: written by the training loop, read by every report."""
+
+    folder: Path
+
+    @classmethod
+    def create(cls, folder: Path, spec: Mapping[str, Any]) -> "Run":
+        """Make (or find again) the folder of the run that `spec` describes."""
+        folder.mkdir(parents=True, exist_ok=True)
+        if not (folder / "spec.json").exists():
+            write_json(folder / "spec.json", spec)
+        return cls(folder)
+
+    @cached_property
+    def spec(self) -> dict[str, Any]:
+        """What was asked."""
+        return json.loads((self.folder / "spec.json").read_text())
+
+    @property
+    def finished(self) -> bool:
+        """Whether the run reached its last epoch and closed its records."""
+        return (self.folder / "done").exists()
+
+    @property
+    def checkpoint(self) -> Path:
+        """Where the state to resume from is kept."""
+        return self.folder / "checkpoint.pt"
+
+    @property
+    def model(self) -> Path:
+        """Where the final network is kept."""
+        return self.folder / "model.safetensors"
+
+    def metrics(self) -> list[Row]:
+        """The finished epochs in order; a line torn by a kill is not an epoch."""
+        path = self.folder / "metrics.jsonl"
+        rows: list[Row] = []
+        if path.exists():
+            for line in path.read_text().splitlines():
+                try:
+                    rows.append(json.loads(line))
+                except json.JSONDecodeError:
+                    break
+        return rows
+
+    def keep_epochs(self, epochs: int) -> None:
+        """Forget what was written after epoch `epochs`: the checkpoint does not know of it."""
+        rows = [row for row in self.metrics() if row["epoch"] <= epochs]
+        with replacing(self.folder / "metrics.jsonl") as temporary:
+            temporary.write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+    def append(self, row: Row) -> None:
+        """Add one finished epoch."""
+        with (self.folder / "metrics.jsonl").open("a") as file:
+            file.write(json.dumps(row, allow_nan=False) + "\n")
+
+    def open_ledger(self, epochs: int, samples: int) -> NDArray[np.float16]:
+        """The ledger as a writable memory map, one row an epoch: no run holds it in memory."""
+        path = self.folder / "weights.npy"
+        if path.exists():
+            ledger = np.lib.format.open_memmap(path, mode="r+")
+            if ledger.shape == (epochs, samples):
+                return ledger
+        return np.lib.format.open_memmap(path, mode="w+", dtype=np.float16, shape=(epochs, samples))
+
+    def ledger(self) -> NDArray[np.float16]:
+        """The weights by finished epoch and training sample, shape (finished epochs, n), read-only.
+
+        Zero rows of a killed run's unfinished epochs are cut off. Empty, (0, 0),
+        for a run that trains on trusted data alone.
+        """
+        path = self.folder / "weights.npy"
+        if not path.exists():
+            return np.zeros((0, 0), dtype=np.float16)
+        return np.load(path, mmap_mode="r")[: len(self.metrics())]
+
+    def write_samples(self, **arrays: NDArray[Any]) -> None:
+        """Keep what is known of the training samples (`targets`, `flipped`, `true_weights`, …)."""
+        if not (self.folder / "samples.npz").exists():
+            with replacing(self.folder / "samples.npz") as temporary, temporary.open("wb") as file:
+                np.savez_compressed(file, **arrays)
+
+    def samples(self) -> dict[str, NDArray[Any]]:
+        """What `write_samples` kept; the keys that are not known are absent."""
+        path = self.folder / "samples.npz"
+        if not path.exists():
+            return {}
+        with np.load(path, allow_pickle=False) as archive:
+            return {name: archive[name] for name in archive.files}
+
+    def finish(self) -> None:
+        """Close the records; the checkpoint has served."""
+        with replacing(self.folder / "done") as temporary:
+            temporary.write_text("")
+        self.checkpoint.unlink(missing_ok=True)
+
+
+def find_runs(path: Path) -> list[Run]:
+    """Every run at or below `path`, in a stable order.
+
+    Args:
+        path: A run's folder or a folder of runs.
+    """
+    if not path.exists():
+        raise UsageError(f"{path}: no such run or folder of runs")
+    return [Run(spec.parent) for spec in sorted(path.rglob("spec.json"))]
