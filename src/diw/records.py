@@ -1,11 +1,13 @@
-"""Run records: what a run leaves on disk, written so that a kill at any moment loses at most one epoch.
+"""Run records: what a run leaves on disk.
+
+A kill at any moment loses at most the epoch it interrupts.
 
 A run is a folder:
 
     spec.json       what was asked; its hash names the folder
-    samples.npz     the training samples: targets as given, and what a simulated shift knows of them
+    samples.npz     the training samples: given targets, and what a simulated shift knows
     metrics.jsonl   one line an epoch, append only
-    weights.npy     the ledger: (epochs, n) float16, the weight of every training sample in every epoch
+    weights.npy     the ledger: (epochs, n) float16, each training sample's weight by epoch
     checkpoint.pt   everything needed to go on, replaced atomically after each epoch
     model.safetensors   the final network
     done            written last; a run without it is unfinished
@@ -16,7 +18,7 @@ Nothing here imports torch, so that reports are light.
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -41,7 +43,7 @@ def spec_hash(spec: Mapping[str, Any]) -> str:
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[Path]:
+def replacing(path: Path) -> Generator[Path]:
     """Yield a temporary path beside `path` that takes its place when the block succeeds.
 
     The content reaches the disk before the name does, so a reader sees the old
@@ -144,7 +146,7 @@ class Run:
         """Keep what is known of the training samples (`targets`, `flipped`, `true_weights`, …)."""
         if not (self.folder / "samples.npz").exists():
             with replacing(self.folder / "samples.npz") as temporary, temporary.open("wb") as file:
-                np.savez_compressed(file, **arrays)
+                np.savez_compressed(file, allow_pickle=False, **arrays)
 
     def samples(self) -> dict[str, NDArray[Any]]:
         """What `write_samples` kept; the keys that are not known are absent."""
