@@ -1,0 +1,57 @@
+"""What weights say about themselves: how many samples they keep, and what they tell apart.
+
+Pure NumPy, so that reports and the solver may use it without torch.
+"""
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+
+def effective_sample_size(weights: ArrayLike) -> float:
+    """Kish's effective sample size as a fraction of n.
+
+    (Σ w)² / (n Σ w²): 1 for equal weights, 1/n when one sample has all the
+    weight, 0 when every weight is zero.
+
+    Args:
+        weights: Shape (n,), non-negative.
+    """
+    w = np.asarray(weights, dtype=np.float64)
+    if w.ndim != 1 or w.size == 0:
+        raise ValueError(f"weights: expected a non-empty vector, got shape {w.shape}")
+    squares = float(w @ w)
+    return float(w.sum()) ** 2 / (w.size * squares) if squares > 0 else 0.0
+
+
+def auroc(scores: ArrayLike, positive: ArrayLike) -> float:
+    """The chance that a positive sample scores higher than a negative one, a tie counting half.
+
+    The area under the ROC curve by rank sums (Mann and Whitney 1947), with mid-ranks
+    for ties, in O(n log n).
+
+    Args:
+        scores: Shape (n,), finite.
+        positive: Shape (n,), truth values; both kinds must occur.
+    """
+    s = np.asarray(scores, dtype=np.float64)
+    is_positive = np.asarray(positive, dtype=bool)
+    if s.ndim != 1 or s.shape != is_positive.shape:
+        raise ValueError(
+            f"scores, positive: expected two vectors of one length, "
+            f"got shapes {s.shape} and {is_positive.shape}"
+        )
+    if not np.isfinite(s).all():
+        raise ValueError("scores: must be finite; leave out the samples without a score")
+    positives = int(is_positive.sum())
+    negatives = s.size - positives
+    if positives == 0 or negatives == 0:
+        raise ValueError("positive: needs at least one positive and one negative sample")
+    rank_sum = float(_mid_ranks(s)[is_positive].sum())
+    return (rank_sum - positives * (positives + 1) / 2) / (positives * negatives)
+
+
+def _mid_ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Ranks from 1; equal values share the mean of the ranks they occupy."""
+    _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
+    last = np.cumsum(counts)
+    return (last - (counts - 1) / 2)[inverse]
