@@ -1,0 +1,59 @@
+"""Make the embedded data set from the four original idx files of Fashion-MNIST.
+
+    python scripts/make_embedded_data.py FOLDER_WITH_IDX_FILES [OUTPUT]
+
+Draws 1,000 training and 200 test images of each class, in their original
+order, with the row numbers they had. The draw is seeded: the same files give
+the same arrays on every machine.
+"""
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+
+from diw.data.embedded import PATH, digest
+from diw.data.idx import read_idx
+from diw.seeding import numpy_generator
+
+PARTS = {"train": ("train", 1000), "test": ("t10k", 200)}
+
+
+def stratified_rows(labels: np.ndarray, per_class: int, part: str) -> np.ndarray:
+    """`per_class` row numbers of every class, ascending."""
+    rng = numpy_generator(2020, "embedded", part)
+    rows = [
+        rng.permutation(np.flatnonzero(labels == label))[:per_class] for label in np.unique(labels)
+    ]
+    return np.sort(np.concatenate(rows))
+
+
+def subset(folder: Path) -> dict[str, np.ndarray]:
+    """The arrays of the embedded file."""
+    arrays: dict[str, np.ndarray] = {}
+    for part, (stem, per_class) in PARTS.items():
+        images = read_idx(folder / f"{stem}-images-idx3-ubyte.gz")
+        labels = read_idx(folder / f"{stem}-labels-idx1-ubyte.gz")
+        rows = stratified_rows(labels, per_class, part)
+        arrays[f"{part}_images"] = images[rows]
+        arrays[f"{part}_labels"] = labels[rows]
+        arrays[f"{part}_rows"] = rows.astype(np.int32)
+    return arrays
+
+
+def main() -> None:
+    """Write the file and print what the package must know about it."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("output", type=Path, nargs="?", default=PATH)
+    options = parser.parse_args()
+    arrays = subset(options.folder)
+    unfinished = options.output.with_suffix(".unfinished.npz")
+    np.savez_compressed(unfinished, **arrays)
+    unfinished.replace(options.output)
+    print(f"{options.output}: {options.output.stat().st_size:,} bytes")
+    print(f"sha256 of the contents: {digest(arrays)}")
+
+
+if __name__ == "__main__":
+    main()

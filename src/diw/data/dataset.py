@@ -1,0 +1,118 @@
+"""What a data set is here: inputs that are read by index, labels in memory, class names.
+
+Labels are small and always in memory; inputs may be larger than memory. So
+everything that selects (splits, shifts, mini-batches) works on row numbers,
+and inputs are touched only where a mini-batch is taken.
+"""
+
+from dataclasses import dataclass, field, replace
+from typing import Literal, Protocol, runtime_checkable
+
+import torch
+from torch import Tensor
+
+from diw.data.inputs import select_inputs
+
+
+@runtime_checkable
+class Inputs(Protocol):
+    """Rows that can be read by index, in memory or not."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of one row, channels first for images."""
+        ...
+
+    def __len__(self) -> int: ...
+
+    def take(self, index: Tensor) -> Tensor:
+        """Rows `index` (b,) as a float32 tensor (b, *shape), ready for the network."""
+        ...
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """Labelled rows.
+
+    Attributes:
+        inputs: The rows, n of them.
+        targets: (n,) int64, class numbers in [0, len(classes)).
+        classes: The name of each class number.
+    """
+
+    inputs: Inputs
+    targets: Tensor
+    classes: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        if self.targets.shape != (len(self.inputs),):
+            raise ValueError(
+                f"targets: expected shape ({len(self.inputs)},) to go with the inputs, "
+                f"got {tuple(self.targets.shape)}"
+            )
+        if self.targets.dtype != torch.int64:
+            raise ValueError(f"targets: expected int64 class numbers, got {self.targets.dtype}")
+        if len(self.targets):
+            low, high = (int(v) for v in torch.aminmax(self.targets))
+            if low < 0 or high >= len(self.classes):
+                raise ValueError(
+                    f"targets: class numbers must lie in 0..{len(self.classes) - 1}, "
+                    f"found {low}..{high}"
+                )
+
+    def __len__(self) -> int:
+        return len(self.inputs)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of one input."""
+        return self.inputs.shape
+
+    @property
+    def num_classes(self) -> int:
+        """How many classes there are (a class may have no row)."""
+        return len(self.classes)
+
+    @property
+    def class_counts(self) -> Tensor:
+        """(num_classes,) int64, the rows of each class."""
+        return torch.bincount(self.targets, minlength=self.num_classes)
+
+    def take(self, index: Tensor) -> tuple[Tensor, Tensor]:
+        """Inputs (b, *shape) float32 and targets (b,) int64 of the rows `index` (b,) int64."""
+        return self.inputs.take(index), self.targets.index_select(0, index)
+
+    def subset(self, index: Tensor) -> "Dataset":
+        """The rows `index` (m,), in that order; a view, inputs are not copied."""
+        return replace(
+            self,
+            inputs=select_inputs(self.inputs, index),
+            targets=self.targets.index_select(0, index),
+        )
+
+    def with_targets(self, targets: Tensor) -> "Dataset":
+        """The same inputs with other labels (n,)."""
+        return replace(self, targets=targets)
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """One data source as it was read, before any shift or split.
+
+    Attributes:
+        name: What the user asked for: a data set name or a file name.
+        kind: Decides the default model.
+        train: The training rows.
+        test: The test rows, or None when none were given.
+        trusted: Trusted rows from a file of their own, or None.
+        notes: What a reader must know about how the data were read (missing values and the like).
+        clean: (n_train,) bool, rows whose labels are known to be right; None when nothing is known.
+    """
+
+    name: str
+    kind: Literal["image", "table"]
+    train: Dataset
+    test: Dataset | None = None
+    trusted: Dataset | None = None
+    notes: tuple[str, ...] = ()
+    clean: Tensor | None = field(default=None, repr=False)

@@ -1,0 +1,101 @@
+"""Names to networks, with an initialisation that the seed decides."""
+
+import sys
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import nn
+
+from diw.errors import UsageError
+from diw.models.lenet import LeNet5
+from diw.models.mlp import MLP
+from diw.models.resnet import ResNet32
+from diw.seeding import derive
+
+if TYPE_CHECKING:
+    from diw.data import Bundle
+
+MODELS: dict[str, Callable[[tuple[int, ...], int], nn.Module]] = {
+    "lenet5": LeNet5,
+    "resnet32": ResNet32,
+    "mlp": MLP,
+}
+"""The networks that have a name."""
+
+SMALL = 32 * 32
+"""Images of at most this many numbers get LeNet-5, larger ones ResNet-32."""
+
+
+def make_model(
+    name: str, *, shape: tuple[int, ...], num_classes: int, seed: int | None = None
+) -> nn.Module:
+    """A network with random initial parameters.
+
+    Args:
+        name: `lenet5`, `resnet32`, `mlp`, `auto`, or `module:factory` for one's own, which is
+            called with `shape` and `num_classes` and hands back an `nn.Module`.
+        shape: The shape of one input.
+        num_classes: The number of logits.
+        seed: Decides the initial parameters and leaves torch's global random state alone; None
+            draws from the global state as any `nn.Module` does.
+    """
+    factory = _find(auto_model(shape) if name == "auto" else name)
+    if seed is None:
+        return _build(factory, name, shape, num_classes)
+    with torch.random.fork_rng(devices=[]):
+        torch.default_generator.manual_seed(derive(seed, "init"))
+        return _build(factory, name, shape, num_classes)
+
+
+def auto_model(shape: tuple[int, ...]) -> str:
+    """The default network for inputs of this shape: by kind, then by size."""
+    if len(shape) != 3:
+        return "mlp"
+    channels, height, width = shape
+    small = channels * height * width <= SMALL and min(height, width) >= 12
+    return "lenet5" if small else "resnet32"
+
+
+def default_model(bundle: "Bundle") -> str:
+    """The default network for a data set."""
+    return "mlp" if bundle.kind == "table" else auto_model(bundle.train.shape)
+
+
+def _build(factory: Any, name: str, shape: tuple[int, ...], num_classes: int) -> nn.Module:
+    model = factory(shape=shape, num_classes=num_classes)
+    if not isinstance(model, nn.Module):
+        raise UsageError(f"model: {name} made a {type(model).__name__}, expected an nn.Module")
+    return model
+
+
+def _find(name: str) -> Any:
+    if name in MODELS:
+        return MODELS[name]
+    module_name, colon, attribute = name.partition(":")
+    if not colon or not module_name or not attribute:
+        known = ", ".join([*MODELS, "auto", "module:factory"])
+        raise UsageError(f"model: unknown {name!r}; choose {known}")
+    try:
+        module = _import(module_name)
+    except ImportError as error:
+        raise UsageError(f"model: cannot import {module_name!r}: {error}") from None
+    factory = getattr(module, attribute, None)
+    if not callable(factory):
+        raise UsageError(f"model: {module_name!r} has no callable {attribute!r}")
+    return factory
+
+
+def _import(module_name: str) -> Any:
+    """The module, found also in the working directory: installed commands do not look there."""
+    here = str(Path.cwd())
+    added = here not in sys.path and "" not in sys.path
+    if added:
+        sys.path.append(here)
+    try:
+        return import_module(module_name)
+    finally:
+        if added:
+            sys.path.remove(here)

@@ -1,0 +1,49 @@
+"""LeNet-5 as the paper uses it.
+
+LeCun et al. 1998; Fang et al. 2020, Appendix: C(5x5, 6) - pool - C(5x5, 16) - pool - 120 - 84 - k
+with ReLU and max-pooling.
+"""
+
+from typing import final
+
+from torch import Tensor, nn
+
+
+@final
+class LeNet5(nn.Module):
+    """LeNet-5 for small images.
+
+    Padding 2 in the first convolution is the same as padding the image itself
+    to 32 x 32, and spares a copy. Tensors may come in `channels_last` format.
+
+    Args:
+        shape: (channels, height, width), at least 12 x 12.
+        num_classes: k, the width of the output.
+    """
+
+    def __init__(self, shape: tuple[int, ...], num_classes: int) -> None:
+        super().__init__()
+        channels, height, width = shape
+        # 28 x 28 images are padded to 32 x 32, the size LeNet-5 was made for; 32 x 32 are not.
+        pad = 2 if min(height, width) < 32 else 0
+        rows, columns = (((size + 2 * pad - 4) // 2 - 4) // 2 for size in (height, width))
+        if rows < 1 or columns < 1:
+            raise ValueError(f"shape: LeNet-5 needs images of at least 12 x 12, got {shape}")
+        self.features = nn.Sequential(
+            nn.Conv2d(channels, 6, 5, padding=pad),
+            nn.ReLU(),
+            nn.MaxPool2d(2),
+            nn.Conv2d(6, 16, 5),
+            nn.ReLU(),
+            nn.MaxPool2d(2),
+            nn.Flatten(),
+            nn.Linear(16 * rows * columns, 120),
+            nn.ReLU(),
+            nn.Linear(120, 84),
+            nn.ReLU(),
+        )
+        self.classifier = nn.Linear(84, num_classes)
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        """Logits (b, num_classes) of images (b, channels, height, width)."""
+        return self.classifier(self.features(inputs))

@@ -1,0 +1,226 @@
+"""From data as read to data as trained on: who is trusted, what is shifted, what is scored.
+
+Trusted rows are drawn from rows whose labels are clean, before the shift, and
+the shift leaves them alone. Whether they are also trained on is an explicit,
+recorded choice; the paper includes them (Fang et al. 2020, Section 5).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from diw.data import Bundle, Dataset
+from diw.data.inputs import JoinedInputs
+from diw.errors import UsageError
+from diw.seeding import numpy_generator
+from diw.shifts import Shift, parse_shift
+
+HELD_OUT = 0.3
+"""The part of the trusted rows that is scored when there is no test set."""
+
+Rows = npt.NDArray[np.int64]
+Trusted = int | str | Sequence[int] | Rows
+"""N rows at random, `"N/class"`, or the row numbers themselves."""
+
+
+@dataclass(frozen=True)
+class Split:
+    """Everything a run trains on and is scored on.
+
+    Attributes:
+        train: The shifted training rows with their given labels.
+        trusted: The trusted rows with clean labels.
+        test: The scored rows.
+        flipped: (n_train,) bool, labels known to be wrong; None where the truth is unknown.
+        true_labels: (n_train,) int64, or None where the truth is unknown.
+        true_weights: (n_train,) float64 with mean one, what the simulated shift knows; or None.
+        scored_on: `"test"` or `"held-out trusted"`.
+        trusted_places: (m,) int64, where the trusted rows stand in `train`; empty when they are
+            not trained on.
+        facts: What was drawn and done, as JSON values, for the run's record.
+    """
+
+    train: Dataset
+    trusted: Dataset
+    test: Dataset
+    flipped: Tensor | None
+    true_labels: Tensor | None
+    true_weights: Tensor | None
+    scored_on: str
+    trusted_places: Tensor = field(repr=False)
+    facts: dict[str, Any] = field(repr=False)
+
+
+def make_split(
+    bundle: Bundle,
+    *,
+    shift: str | Shift = "none",
+    trusted: Trusted | None = None,
+    seed: int,
+    trusted_in_train: bool = True,
+    test_rows: int | None = None,
+) -> Split:
+    """Draw the trusted rows, shift the rest, and set the test rows apart.
+
+    Args:
+        bundle: The data as read.
+        shift: A `Shift` or its text.
+        trusted: N rows at random, `"N/class"`, or row numbers of the training data; None uses the
+            trusted file of the bundle.
+        seed: Decides every draw.
+        trusted_in_train: Also train on the trusted rows, with their clean labels.
+        test_rows: Score this many test rows only, drawn class by class.
+    """
+    change = parse_shift(shift) if isinstance(shift, str) else shift
+    pool, chosen = _choose_trusted(bundle, trusted, bool(change.stages), seed)
+    test, chosen, held = _choose_test(bundle, pool, chosen, test_rows, seed)
+
+    left_out = held if trusted_in_train else np.concatenate([held, chosen])
+    candidates = np.setdiff1d(np.arange(len(pool)), left_out)
+    labels = pool.targets.numpy()
+    shifted = change.apply(
+        labels[candidates],
+        pool.num_classes,
+        seed,
+        protected=np.isin(candidates, chosen),
+        inputs=pool.subset(torch.from_numpy(candidates)).inputs,
+    )
+    if not len(shifted.keep):
+        raise UsageError(f"shift: {change.text} leaves no training rows")
+    kept = candidates[shifted.keep]
+    known = _truth_known(bundle) or change.moves_labels
+    weights = shifted.true_weights if known or change.stages else None
+    trusted_set = pool.subset(torch.from_numpy(chosen))
+    return Split(
+        train=pool.subset(torch.from_numpy(kept)).with_targets(torch.from_numpy(shifted.targets)),
+        trusted=trusted_set,
+        test=test,
+        flipped=torch.from_numpy(shifted.targets != labels[kept]) if known else None,
+        true_labels=torch.from_numpy(labels[kept]) if known else None,
+        true_weights=None if weights is None else torch.from_numpy(weights),
+        scored_on="held-out trusted" if bundle.test is None else "test",
+        trusted_places=torch.from_numpy(np.flatnonzero(np.isin(kept, chosen))),
+        facts={
+            **shifted.facts,
+            "trusted_rows": len(chosen),
+            "trusted_class_counts": trusted_set.class_counts.tolist(),
+            "trusted_in_train": trusted_in_train,
+            "test_rows": len(test),
+        },
+    )
+
+
+def _truth_known(bundle: Bundle) -> bool:
+    return bundle.clean is not None and bool(bundle.clean.all())
+
+
+def _choose_trusted(
+    bundle: Bundle, trusted: Trusted | None, simulated: bool, seed: int
+) -> tuple[Dataset, Rows]:
+    """All rows there are to train on, and which of them are trusted (ascending)."""
+    train = bundle.train
+    if trusted is None:
+        if bundle.trusted is None:
+            raise UsageError(
+                "trusted: give a file, a number of rows, N/class, or row numbers of the "
+                "training data"
+            )
+        pool = Dataset(
+            JoinedInputs(train.inputs, bundle.trusted.inputs),
+            torch.cat([train.targets, bundle.trusted.targets]),
+            train.classes,
+        )
+        return pool, np.arange(len(train), len(pool))
+    if isinstance(trusted, (int, str)):
+        clean = _clean_rows(bundle, simulated)
+        return train, _draw(trusted, clean, train.targets.numpy(), train.classes, seed)
+    rows = np.unique(np.asarray(trusted, np.int64))
+    if not len(rows):
+        raise UsageError("trusted: no rows given")
+    if rows[0] < 0 or rows[-1] >= len(train):
+        raise UsageError(f"trusted: row numbers must lie in 0..{len(train) - 1}")
+    return train, rows
+
+
+def _clean_rows(bundle: Bundle, simulated: bool) -> Rows:
+    """The rows trusted ones may be drawn from.
+
+    Under a simulated shift the labels as read are the truth it starts from.
+    """
+    if bundle.clean is not None:
+        return np.flatnonzero(bundle.clean.numpy())
+    if simulated:
+        return np.arange(len(bundle.train))
+    raise UsageError(
+        f"trusted: no rows of {bundle.name} are marked clean to draw from; add a column or array "
+        "'clean', or give a trusted file or row numbers"
+    )
+
+
+def _draw(
+    trusted: int | str, clean: Rows, labels: Rows, classes: tuple[str, ...], seed: int
+) -> Rows:
+    """N rows at random, or `"N/class"` of each class, from the clean rows; ascending."""
+    rng = numpy_generator(seed, "trusted")
+    count, per_class = _parse_count(trusted)
+    if not per_class:
+        if count > len(clean):
+            raise UsageError(f"trusted: asked for {count} rows, only {len(clean)} clean ones")
+        return np.sort(rng.permutation(clean)[:count])
+    drawn: list[Rows] = []
+    for label, name in enumerate(classes):
+        rows = clean[labels[clean] == label]
+        if len(rows) < count:
+            raise UsageError(
+                f"trusted: asked for {count} rows of each class, class {name!r} has {len(rows)} "
+                "clean ones"
+            )
+        drawn.append(rng.permutation(rows)[:count])
+    return np.sort(np.concatenate(drawn))
+
+
+def _parse_count(trusted: int | str) -> tuple[int, bool]:
+    number, slash, word = str(trusted).partition("/")
+    if not number.strip().isascii() or not number.strip().isdigit() or (slash and word != "class"):
+        raise UsageError(f"trusted: cannot read {trusted!r}; write a number or N/class")
+    if int(number) == 0:
+        raise UsageError("trusted: at least one trusted row is needed")
+    return int(number), bool(slash)
+
+
+def _choose_test(
+    bundle: Bundle, pool: Dataset, chosen: Rows, test_rows: int | None, seed: int
+) -> tuple[Dataset, Rows, Rows]:
+    """The scored rows, the trusted rows that remain, and those held out of them."""
+    none = np.empty(0, np.int64)
+    if bundle.test is not None:
+        if test_rows is None:
+            return bundle.test, chosen, none
+        part = stratified(bundle.test.targets.numpy(), test_rows, seed, "test")
+        return bundle.test.subset(torch.from_numpy(part)), chosen, none
+    count = round(HELD_OUT * len(chosen))
+    if not 0 < count < len(chosen):
+        raise UsageError(
+            f"trusted: {len(chosen)} rows are too few to hold some out for scoring; give a test set"
+        )
+    places = stratified(pool.targets.numpy()[chosen], count, seed, "held-out")
+    held = chosen[places]
+    return pool.subset(torch.from_numpy(held)), np.delete(chosen, places), held
+
+
+def stratified(labels: Rows, count: int, seed: int, purpose: str) -> Rows:
+    """`count` row numbers (ascending), every class with its share to within one row."""
+    n = len(labels)
+    if not 0 < count <= n:
+        raise UsageError(f"{purpose}: asked for {count} rows of {n}")
+    rng = numpy_generator(seed, "stratified", purpose)
+    shuffled = rng.permutation(n)
+    by_class = shuffled[np.argsort(labels[shuffled], kind="stable")]
+    # Evenly spaced over rows in class order: each class gets its share, rounding is spread out.
+    places = np.floor((np.arange(count) + rng.random()) * n / count).astype(np.int64)
+    return np.sort(by_class[places])
