@@ -1,0 +1,176 @@
+"""A `Table` as text for a terminal, a pipe, Markdown, LaTeX, CSV and HTML."""
+
+import csv
+import io
+import os
+import sys
+from html import escape
+from typing import TYPE_CHECKING, TextIO
+
+from diw.reports.tables import Cell, Table
+
+if TYPE_CHECKING:
+    import rich.table
+
+_LATEX = {
+    "\\": r"\textbackslash{}",
+    "{": r"\{",
+    "}": r"\}",
+    "%": r"\%",
+    "&": r"\&",
+    "#": r"\#",
+    "$": r"\$",
+    "_": r"\_",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "±": r"$\pm$",
+    "–": "--",
+    "−": "$-$",
+    "†": r"$\dagger$",
+    "×": r"$\times$",
+}
+
+
+def is_interactive(stream: TextIO) -> bool:
+    """Whether `stream` is a terminal that understands control codes."""
+    return stream.isatty() and os.environ.get("TERM") != "dumb"
+
+
+def show(table: Table, stream: TextIO | None = None) -> None:
+    """Print a table: styled in an interactive terminal, plain lines anywhere else."""
+    out = stream or sys.stdout
+    if is_interactive(out):
+        from rich.console import Console
+
+        console = Console(file=out)
+        console.print(to_rich(table))
+        for note in table.notes:
+            console.print(note, style="dim", highlight=False, markup=False)
+    else:
+        out.write(to_plain(table))
+
+
+def to_rich(table: Table) -> "rich.table.Table":
+    """For a terminal; the notes are left to the caller, who knows the width."""
+    from rich import box
+    from rich.table import Table as RichTable
+    from rich.text import Text
+
+    styled = RichTable(
+        title=Text(table.caption, style="bold") if table.caption else None,
+        title_justify="left",
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
+    )
+    for column in table.columns:
+        styled.add_column(Text(column.title), justify=column.align)
+    for row in table.rows:
+        styled.add_row(*(Text(cell.text, style="bold" if cell.strong else "") for cell in row))
+    return styled
+
+
+def to_plain(table: Table) -> str:
+    """Aligned columns without control codes; an asterisk stands for bold."""
+    starred = [any(row[place].strong for row in table.rows) for place in _places(table)]
+    lines = [[column.title for column in table.columns]]
+    for row in table.rows:
+        # Where one number of a column has an asterisk, the others keep its place free.
+        stars = [(" *" if c.strong else "  ") * s for c, s in zip(row, starred, strict=True)]
+        lines.append([cell.text + star for cell, star in zip(row, stars, strict=True)])
+    widths = [max(len(line[place]) for line in lines) for place in _places(table)]
+    aligned = [
+        "  ".join(
+            text.ljust(width) if column.align == "left" else text.rjust(width)
+            for text, width, column in zip(line, widths, table.columns, strict=True)
+        ).rstrip()
+        for line in lines
+    ]
+    rule = "  ".join("-" * width for width in widths)
+    parts = [table.caption, ""] if table.caption else []
+    parts += [aligned[0], rule, *aligned[1:]]
+    parts += ["", *table.notes] if table.notes else []
+    return "\n".join(parts) + "\n"
+
+
+def to_markdown(table: Table) -> str:
+    """A pipe table with its caption above and its notes below."""
+
+    def line(texts: list[str]) -> str:
+        return "| " + " | ".join(text.replace("|", "\\|") for text in texts) + " |"
+
+    head = line([column.title for column in table.columns])
+    rule = "|" + "|".join("---" if c.align == "left" else "---:" for c in table.columns) + "|"
+    body = [line([f"**{c.text}**" if c.strong else c.text for c in row]) for row in table.rows]
+    parts = [table.caption, ""] if table.caption else []
+    parts += [head, rule, *body]
+    for note in table.notes:
+        parts += ["", note]
+    return "\n".join(parts) + "\n"
+
+
+def to_latex(table: Table) -> str:
+    """A `table` environment; needs the booktabs package."""
+    shape = "".join("l" if column.align == "left" else "r" for column in table.columns)
+    parts = [r"\begin{table}", r"\centering"]
+    parts += [rf"\caption{{{_latex(table.caption)}}}"] if table.caption else []
+    parts += [rf"\begin{{tabular}}{{{shape}}}", r"\toprule"]
+    parts += [" & ".join(_latex(column.title) for column in table.columns) + r" \\", r"\midrule"]
+    for row in table.rows:
+        texts = [rf"\textbf{{{_latex(c.text)}}}" if c.strong else _latex(c.text) for c in row]
+        parts.append(" & ".join(texts) + r" \\")
+    parts += [r"\bottomrule", r"\end{tabular}"]
+    parts += [rf"\par\smallskip{{\footnotesize {_latex(note)}}}" for note in table.notes]
+    return "\n".join([*parts, r"\end{table}"]) + "\n"
+
+
+def to_csv(table: Table) -> str:
+    """Keys as the header and full precision; `KEY_std` follows where trials have a spread."""
+    spreads = [any(row[p].spread is not None for row in table.rows) for p in _places(table)]
+    marks = any(cell.strong for row in table.rows for cell in row)
+    header: list[str] = []
+    for column, spread in zip(table.columns, spreads, strict=True):
+        header += [column.key, f"{column.key}_std"] if spread else [column.key]
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow([*header, "marked"] if marks else header)
+    for row in table.rows:
+        values: list[str | float | None] = []
+        for cell, spread in zip(row, spreads, strict=True):
+            values += [cell.value, cell.spread] if spread else [cell.value]
+        if marks:
+            named = zip(table.columns, row, strict=True)
+            values.append(" ".join(column.key for column, cell in named if cell.strong))
+        writer.writerow(values)
+    return out.getvalue()
+
+
+def to_html(table: Table) -> str:
+    """A real table with scopes for screen readers; every text escaped."""
+    caption = f"<caption>{escape(table.caption)}</caption>" if table.caption else ""
+    head = "".join(
+        f'<th scope="col" class="{column.align}">{escape(column.title)}</th>'
+        for column in table.columns
+    )
+    body = "\n".join(f"<tr>{_html_row(table, row)}</tr>" for row in table.rows)
+    notes = "".join(f'<p class="note">{escape(note)}</p>' for note in table.notes)
+    return (
+        f'<div class="scroll" tabindex="0"><table>{caption}<thead><tr>{head}</tr></thead>\n'
+        f"<tbody>{body}</tbody></table></div>{notes}"
+    )
+
+
+def _html_row(table: Table, row: tuple[Cell, ...]) -> str:
+    cells: list[str] = []
+    for place, (column, cell) in enumerate(zip(table.columns, row, strict=True)):
+        tag, scope = ("th", ' scope="row"') if place == 0 else ("td", "")
+        text = f"<strong>{escape(cell.text)}</strong>" if cell.strong else escape(cell.text)
+        cells.append(f'<{tag}{scope} class="{column.align}">{text}</{tag}>')
+    return "".join(cells)
+
+
+def _places(table: Table) -> range:
+    return range(len(table.columns))
+
+
+def _latex(text: str) -> str:
+    return "".join(_LATEX.get(character, character) for character in text)

@@ -1,0 +1,108 @@
+"""Methods over paired trials: means, deviations, and which ones the data cannot tell apart."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+LEVEL = 0.05
+MARK_FROM = 3
+"""The fewest shared seeds with which `diw compare` claims a test."""
+
+Verdict = Literal["best", "comparable", "worse"]
+
+
+@dataclass(frozen=True)
+class Standing:
+    """One method's trials, and where they stand against the best method's."""
+
+    mean: float
+    std: float | None
+    """Over trials, with n − 1; None for a single trial."""
+    trials: int
+    verdict: Verdict | None = None
+    """None where too few trials are shared to claim anything."""
+    p_value: float | None = None
+    """Of the paired test against the best method; None for the best itself."""
+
+
+def mean_and_std(values: Sequence[float]) -> tuple[float, float | None]:
+    """The mean and the standard deviation with n − 1; None in its place for a single value."""
+    if len(values) == 0:
+        raise ValueError("values: needs at least one trial")
+    return float(np.mean(values)), float(np.std(values, ddof=1)) if len(values) > 1 else None
+
+
+def paired_p_value(first: Sequence[float], second: Sequence[float]) -> float:
+    """The two-sided p-value of the paired t-test.
+
+    Differences without variance leave the statistic undefined; then the answer
+    is its limit: 1 where the trials are equal, 0 where they differ by a constant.
+
+    Args:
+        first: One method's trials, shape (trials,), at least two.
+        second: The other's, in the same order of seeds.
+    """
+    differences = np.asarray(first, dtype=np.float64) - np.asarray(second, dtype=np.float64)
+    if differences.ndim != 1 or differences.size < 2:
+        raise ValueError("first, second: a paired test needs at least two trials")
+    rounding = 1e-12 * max(1.0, float(np.abs(first).max()), float(np.abs(second).max()))
+    if np.ptp(differences) <= rounding:
+        return 1.0 if abs(differences[0]) <= rounding else 0.0
+    from scipy.stats import ttest_rel
+
+    return float(ttest_rel(first, second).pvalue)
+
+
+def standings(
+    trials: Mapping[str, Mapping[int, float]],
+    *,
+    min_trials: int = MARK_FROM,
+    higher_is_better: bool = True,
+    level: float = LEVEL,
+) -> dict[str, Standing]:
+    """Mark the best method and those that a paired t-test cannot tell from it.
+
+    The best is the one with the best mean among those with enough trials; the
+    others are compared with it on the seeds that both have. Where fewer than two
+    methods have enough trials there is nothing to compare and nobody is marked.
+
+    Args:
+        trials: For each method its value by seed.
+        min_trials: The fewest shared seeds for a verdict, at least 2.
+        higher_is_better: False for errors and distances.
+        level: Of the test; below it a method is worse.
+    """
+    if min_trials < 2:
+        raise ValueError(f"min_trials: a paired test needs at least 2, got {min_trials}")
+    plain = {
+        name: Standing(*mean_and_std(list(values.values())), trials=len(values))
+        for name, values in trials.items()
+    }
+    sign = 1.0 if higher_is_better else -1.0
+    candidates = [name for name, standing in plain.items() if standing.trials >= min_trials]
+    if len(candidates) < 2:
+        return plain
+    best = max(candidates, key=lambda name: sign * plain[name].mean)
+    return {
+        name: _judge(standing, name == best, trials[name], trials[best], min_trials, level)
+        for name, standing in plain.items()
+    }
+
+
+def _judge(
+    standing: Standing,
+    is_best: bool,
+    own: Mapping[int, float],
+    best: Mapping[int, float],
+    min_trials: int,
+    level: float,
+) -> Standing:
+    verdict: Verdict | None = "best" if is_best else None
+    p_value = None
+    shared = sorted(own.keys() & best.keys())
+    if not is_best and len(shared) >= min_trials:
+        p_value = paired_p_value([own[seed] for seed in shared], [best[seed] for seed in shared])
+        verdict = "worse" if p_value < level else "comparable"
+    return Standing(standing.mean, standing.std, standing.trials, verdict, p_value)

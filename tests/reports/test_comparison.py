@@ -1,0 +1,81 @@
+import shutil
+from pathlib import Path
+
+import pytest
+
+from diw.errors import UsageError
+from diw.records import Run, find_runs
+from diw.reports.comparison import compare_runs, shared
+from diw.reports.words import describe, shift_in_words
+
+from .factory import make_run, make_spec
+
+
+def test_runs_of_one_setting_meet_and_others_do_not(tmp_path: Path) -> None:
+    for seed in (2, 1):
+        for method in ("diw", "uniform"):
+            make_run(tmp_path, method, seed)
+    make_run(tmp_path, "diw", 1, shift="pair:0.3")
+    pair, symmetric = compare_runs(find_runs(tmp_path))
+    assert list(pair.methods) == ["diw"]
+    assert list(symmetric.methods) == ["uniform", "diw"]
+    assert symmetric.seeds == [1, 2]
+    assert [t.summary.seed for t in symmetric.methods["diw"]] == [1, 2]
+    assert symmetric.spec["shift"] == "symmetric:0.4"
+    assert "method" not in symmetric.spec
+
+
+def test_variants_of_a_method_are_told_apart_by_what_differs(tmp_path: Path) -> None:
+    make_run(tmp_path, "diw", method_fields={"bound": 50.0, "ridge": 1e-5})
+    make_run(tmp_path, "diw", method_fields={"bound": 10.0, "ridge": 1e-5})
+    # A rate of its own makes a method no stranger to the others.
+    make_run(tmp_path, "uniform", lr=0.1)
+    (comparison,) = compare_runs(find_runs(tmp_path))
+    assert set(comparison.methods) == {"diw (bound=50.0)", "diw (bound=10.0)", "uniform"}
+
+
+def test_a_copied_run_counts_once(tmp_path: Path) -> None:
+    run = make_run(tmp_path / "a")
+    shutil.copytree(run.folder, tmp_path / "b" / run.folder.name)
+    (comparison,) = compare_runs(find_runs(tmp_path))
+    assert len(comparison.trials) == 1
+
+
+def test_unfinished_runs_are_left_out(tmp_path: Path) -> None:
+    make_run(tmp_path, "diw", finished=False)
+    with pytest.raises(UsageError, match="none is finished"):
+        compare_runs(find_runs(tmp_path))
+    make_run(tmp_path, "uniform")
+    (comparison,) = compare_runs(find_runs(tmp_path))
+    assert list(comparison.methods) == ["uniform"]
+
+
+def test_shared_entries() -> None:
+    assert shared([{"a": 1, "b": 2}, {"a": 1, "b": 3, "c": 4}]) == {"a": 1}
+
+
+def test_a_spec_in_words() -> None:
+    words = describe(make_spec())
+    assert words.title == "Fashion-MNIST (embedded subset), 40% symmetric label noise"
+    assert words.protocol == "LeNet-5, 500 trusted samples, 12 epochs, batches of 256"
+
+
+@pytest.mark.parametrize(
+    ("shift", "words"),
+    [
+        ("none", "no simulated shift"),
+        ("pair:0.3", "30% pair-flip label noise"),
+        ("symmetric:0.125", "12.5% symmetric label noise"),
+        ("prior:0.2,100", "shift prior:0.2,100"),
+        ("longtail:10", "shift longtail:10"),
+    ],
+)
+def test_shifts_in_words(shift: str, words: str) -> None:
+    assert shift_in_words(shift) == words
+
+
+def test_own_data_keep_their_names(tmp_path: Path) -> None:
+    run = Run.create(tmp_path / "r", make_spec(data="mine.csv", trusted="good.csv", model="a:b"))
+    words = describe(run.spec)
+    assert words.title.startswith("mine.csv, ")
+    assert words.protocol.startswith("a:b, trusted: good.csv")

@@ -1,0 +1,94 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from diw.reports.statistics import mean_and_std, paired_p_value, standings
+
+trials = st.lists(st.floats(0, 1, width=32), min_size=2, max_size=8)
+
+
+def test_mean_and_deviation_over_seeds() -> None:
+    assert mean_and_std([1.0, 3.0]) == (2.0, pytest.approx(np.sqrt(2)))
+    assert mean_and_std([0.5]) == (0.5, None)
+    with pytest.raises(ValueError, match="at least one trial"):
+        mean_and_std([])
+
+
+def test_p_value_against_a_worked_example() -> None:
+    # Differences 1, 2, 3: t = 2 / (1 / sqrt 3) = 3.4641 with two degrees of freedom, for which
+    # the distribution has a closed form: p = 1 - t / sqrt(t² + 2).
+    t = 2 * np.sqrt(3)
+    expected = 1 - t / np.sqrt(t**2 + 2)
+    assert paired_p_value([2.0, 4.0, 6.0], [1.0, 2.0, 3.0]) == pytest.approx(expected)
+
+
+@given(trials, st.floats(0.01, 1))
+def test_differences_without_variance(values: list[float], shift: float) -> None:
+    assert paired_p_value(values, values) == 1.0
+    assert paired_p_value([v + shift for v in values], values) == 0.0
+
+
+@given(st.data(), st.integers(2, 6))
+def test_the_order_of_the_pair_does_not_matter(data: st.DataObject, n: int) -> None:
+    lists = st.lists(st.floats(0, 1), min_size=n, max_size=n)
+    first, second = data.draw(lists), data.draw(lists)
+    p = paired_p_value(first, second)
+    assert 0 <= p <= 1
+    assert p == pytest.approx(paired_p_value(second, first))
+
+
+def test_marks_the_best_and_what_it_cannot_be_told_from() -> None:
+    found = standings(
+        {
+            "low": {1: 0.70, 2: 0.71, 3: 0.72},
+            "near": {1: 0.86, 2: 0.80, 3: 0.83},
+            "top": {1: 0.82, 2: 0.84, 3: 0.86},
+        }
+    )
+    assert {name: s.verdict for name, s in found.items()} == {
+        "low": "worse",
+        "near": "comparable",
+        "top": "best",
+    }
+    assert found["top"].p_value is None
+    assert (found["low"].p_value or 1) < 0.05 < (found["near"].p_value or 0)
+
+
+def test_pairs_by_seed_and_not_by_place() -> None:
+    # By seed the two differ by 0.01 each time; in the order given they would not.
+    found = standings({"a": {3: 0.3, 1: 0.1, 2: 0.2}, "b": {1: 0.11, 2: 0.21, 3: 0.31}})
+    assert found["a"].verdict == "worse"
+    assert found["a"].p_value == 0.0
+
+
+def test_claims_nothing_from_too_few_seeds() -> None:
+    two = {"a": {1: 0.7, 2: 0.71}, "b": {1: 0.8, 2: 0.82}}
+    assert [s.verdict for s in standings(two).values()] == [None, None]
+    assert standings(two, min_trials=2)["b"].verdict == "best"
+    with pytest.raises(ValueError, match="at least 2"):
+        standings(two, min_trials=1)
+
+
+def test_a_method_that_shares_too_few_seeds_is_not_judged() -> None:
+    found = standings(
+        {
+            "a": {1: 0.70, 2: 0.71, 3: 0.72},
+            "b": {1: 0.80, 2: 0.82, 3: 0.81},
+            "lucky": {1: 0.99},
+        }
+    )
+    assert found["lucky"].verdict is None
+    assert found["b"].verdict == "best"
+
+
+def test_a_method_alone_is_not_best() -> None:
+    assert standings({"only": {1: 0.1, 2: 0.2, 3: 0.3}})["only"].verdict is None
+
+
+def test_lower_is_better_for_distances() -> None:
+    found = standings(
+        {"near": {1: 0.1, 2: 0.2, 3: 0.1}, "far": {1: 1.1, 2: 1.3, 3: 1.2}},
+        higher_is_better=False,
+    )
+    assert (found["near"].verdict, found["far"].verdict) == ("best", "worse")
