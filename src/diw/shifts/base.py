@@ -6,7 +6,9 @@ the current label or the input). The true importance of a kept row with true
 label y and given label ỹ is p_te(x, ỹ) / p_tr(x, ỹ): zero where ỹ ≠ y, and
 otherwise one over the probability that such a row comes through all stages
 with its label. That probability factors into `s(x) · M[y, ỹ]`, so a k × k
-matrix and one number a row carry it exactly through any combination.
+matrix and one number a row carry it exactly through any combination. Rows that
+are protected (the trusted ones, a random part π of each class) come through
+for sure, so over all rows it is π + (1 - π) · s(x) · M[y, y].
 """
 
 from collections.abc import Mapping
@@ -24,6 +26,11 @@ Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 
 
+def number_text(value: float) -> str:
+    """The shortest text that reads back as the same number: 0.4, 100, 0.1234567."""
+    return str(int(value)) if value.is_integer() else repr(value)
+
+
 @dataclass
 class Passage:
     """The state of a data set on its way through the stages.
@@ -34,8 +41,8 @@ class Passage:
         inputs: The rows' inputs, or None when no stage looks at them.
         keep: (m,) row numbers still there, ascending.
         targets: (m,) their current labels.
-        through: k × k, M[y, c]: the factor with which true label y arrives at label c.
-        selected: (m,) s(x), the probability that the row's input was kept.
+        through: (k, k), M[y, c]: how likely an unprotected row of true label y arrives at label c.
+        selected: (m,) s(x), how likely an unprotected row with this input is kept.
         facts: What was done, for the record.
     """
 

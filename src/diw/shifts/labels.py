@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from diw.errors import UsageError
-from diw.shifts.base import Floats, Ints, Passage
+from diw.shifts.base import Floats, Ints, Passage, number_text
 
 
 def pair_matrix(rate: float, num_classes: int) -> Floats:
@@ -83,7 +83,7 @@ class Pair:
     @property
     def text(self) -> str:
         """As `parse_shift` reads it."""
-        return f"pair:{self.rate:g}"
+        return f"pair:{number_text(self.rate)}"
 
     def act(self, passage: Passage, rng: np.random.Generator) -> None:
         """Flip labels."""
@@ -101,7 +101,7 @@ class Symmetric:
     @property
     def text(self) -> str:
         """As `parse_shift` reads it."""
-        return f"symmetric:{self.rate:g}"
+        return f"symmetric:{number_text(self.rate)}"
 
     def act(self, passage: Passage, rng: np.random.Generator) -> None:
         """Flip labels."""

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from diw.seeding import numpy_generator
-from diw.shifts.base import Bools, Ints, Passage, Shifted, Stage
+from diw.shifts.base import Bools, Floats, Ints, Passage, Shifted, Stage
 
 if TYPE_CHECKING:
     from diw.data import Inputs
@@ -76,10 +76,7 @@ class Shift:
     def _summary(self, passage: Passage) -> Shifted:
         true = passage.original[passage.keep]
         intact = passage.targets == true
-        # A diagonal of zero means that no intact row can exist there except protected ones.
-        passing = passage.selected * np.maximum(np.diag(passage.through)[true], 1e-300)
-        weights = np.where(intact & (np.diag(passage.through)[true] > 0), 1 / passing, 0.0)
-        total = float(weights.sum())
+        weights = _true_weights(passage, true, intact)
         facts: dict[str, Any] = {
             "shift": self.text,
             "rows": len(passage.keep),
@@ -94,9 +91,20 @@ class Shift:
             keep=passage.keep,
             targets=passage.targets,
             flipped=~intact if self.moves_labels else None,
-            true_weights=weights * (len(weights) / total) if total > 0 else None,
+            true_weights=weights,
             facts=facts,
         )
+
+
+def _true_weights(passage: Passage, true: Ints, intact: Bools) -> Floats | None:
+    """(m,) p_te / p_tr of the rows left, with mean one; None when all labels are wrong."""
+    k = passage.num_classes
+    rows = np.bincount(passage.original, minlength=k)
+    sure = np.bincount(passage.original[passage.protected], minlength=k) / np.maximum(rows, 1)
+    arrives = sure[true] + (1 - sure[true]) * passage.selected * np.diag(passage.through)[true]
+    weights = np.divide(1.0, arrives, out=np.zeros(len(true)), where=intact)
+    total = float(weights.sum())
+    return weights * (len(weights) / total) if total > 0 else None
 
 
 def _mask(protected: npt.ArrayLike | None, n: int) -> Bools:

@@ -1,0 +1,117 @@
+"""Covariate shift: rows are selected by their input alone, labels are left as they are."""
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, final
+
+import numpy as np
+import numpy.typing as npt
+
+from diw.errors import UsageError
+from diw.shifts.base import Floats, Passage, number_text
+
+if TYPE_CHECKING:
+    from diw.data import Inputs
+
+_CHUNK = 1 << 22
+"""Numbers read at a time: inputs may be larger than memory."""
+
+_SAMPLE = 1000
+"""Rows the principal direction is computed from, at most."""
+
+
+def keep_probability(position: npt.ArrayLike, strength: float) -> Floats:
+    """s(x) = exp(-strength · max(0, z)): one side is kept whole, the other thins out.
+
+    Args:
+        position: (n,) standardised positions z along the direction.
+        strength: 0 keeps every row; 1 keeps a row at one standard deviation with probability 1/e.
+    """
+    return np.exp(-strength * np.maximum(0.0, np.asarray(position, np.float64)))
+
+
+def principal_direction(inputs: "Inputs", rng: np.random.Generator) -> Floats:
+    """(d,) unit vector of largest variance in a sample of rows, its largest entry positive.
+
+    The sign is fixed because that of an eigenvector is not.
+    """
+    width = int(np.prod(inputs.shape))
+    size = min(len(inputs), _SAMPLE, max(2, _CHUNK * 4 // width))
+    rows = np.sort(rng.permutation(len(inputs))[:size])
+    sample = _read(inputs, rows)
+    sample -= sample.mean(axis=0)
+    # The Gram matrix of a sample is small however wide the inputs are.
+    _, vectors = np.linalg.eigh(sample @ sample.T)
+    direction = sample.T @ vectors[:, -1]
+    length = float(np.linalg.norm(direction))
+    if length == 0:
+        raise UsageError("shift: covariate needs inputs that differ from each other")
+    direction /= length
+    return direction * np.sign(direction[np.abs(direction).argmax()])
+
+
+def positions(inputs: "Inputs", direction: npt.ArrayLike) -> Floats:
+    """(n,) projections of all rows on `direction` (d,), standardised; read in chunks."""
+    along = np.asarray(direction, np.float64)
+    rows = max(1, _CHUNK // len(along))
+    z = np.concatenate(
+        [
+            _read(inputs, np.arange(start, min(start + rows, len(inputs)))) @ along
+            for start in range(0, len(inputs), rows)
+        ]
+    )
+    spread = float(z.std())
+    if spread == 0:
+        raise UsageError("shift: covariate needs a direction along which the inputs differ")
+    return (z - z.mean()) / spread
+
+
+def _read(inputs: "Inputs", rows: npt.NDArray[np.int64]) -> Floats:
+    import torch
+
+    return inputs.take(torch.from_numpy(rows)).flatten(1).double().numpy()
+
+
+@final
+@dataclass(frozen=True)
+class Covariate:
+    """Biased selection along one direction of the input space.
+
+    Attributes:
+        strength: How fast rows thin out, see `keep_probability`.
+        feature: The number of the (flattened) input feature that is the direction; None for the
+            direction of largest variance.
+    """
+
+    strength: float
+    feature: int | None = None
+    moves_labels: bool = field(default=False, init=False)
+
+    @property
+    def text(self) -> str:
+        """As `parse_shift` reads it."""
+        feature = "" if self.feature is None else f",{self.feature}"
+        return f"covariate:{number_text(self.strength)}{feature}"
+
+    def act(self, passage: Passage, rng: np.random.Generator) -> None:
+        """Drop rows; s(x) is measured over all rows, as they were before the shift."""
+        if self.strength == 0 or not len(passage.keep):
+            return
+        if passage.inputs is None:
+            raise ValueError("inputs: covariate shift needs them")
+        probability = keep_probability(
+            positions(passage.inputs, self._direction(passage.inputs, rng)), self.strength
+        )[passage.keep]
+        drawn = rng.random(len(passage.keep))
+        passage.selected = passage.selected * probability
+        passage.facts["kept_probability"] = float(probability.mean())
+        passage.drop_to((drawn < probability) | passage.kept_protected)
+
+    def _direction(self, inputs: "Inputs", rng: np.random.Generator) -> Floats:
+        if self.feature is None:
+            return principal_direction(inputs, rng)
+        width = int(np.prod(inputs.shape))
+        if self.feature >= width:
+            raise UsageError(
+                f"shift: covariate along feature {self.feature}, but inputs have {width}"
+            )
+        return np.eye(1, width, self.feature)[0]

@@ -1,0 +1,140 @@
+"""Class-prior shift: fewer rows of some classes.
+
+Fang et al. 2020, Section 5 (class-prior shift): a fraction μ of the classes are minority classes,
+and a majority class has ρ times as many rows as a minority one.
+"""
+
+from dataclasses import dataclass, field
+from typing import final
+
+import numpy as np
+import numpy.typing as npt
+
+from diw.errors import UsageError
+from diw.shifts.base import Floats, Ints, Passage, number_text
+
+
+def prior_shares(minority: float, ratio: float, num_classes: int) -> Floats:
+    """(k,) relative class sizes: 1 for majority classes, 1 / ρ for the last μk classes.
+
+    Args:
+        minority: μ, the fraction of minority classes, in [0, 1).
+        ratio: ρ ≥ 1, majority size over minority size.
+        num_classes: k.
+    """
+    few = round(minority * num_classes)
+    if (few == 0 and minority > 0) or few == num_classes:
+        raise UsageError(
+            f"shift: prior with {minority:g} of {num_classes} classes makes {few} minority "
+            f"classes, expected 1..{num_classes - 1}"
+        )
+    shares = np.ones(num_classes)
+    shares[num_classes - few :] = 1 / ratio
+    return shares
+
+
+def long_tail_shares(ratio: float, num_classes: int) -> Floats:
+    """(k,) relative class sizes ρ^(-c / (k - 1)): exponential from 1 down to 1 / ρ."""
+    return ratio ** -(np.arange(num_classes) / max(1, num_classes - 1))
+
+
+def class_sizes(counts: npt.ArrayLike, shares: npt.ArrayLike, largest: int | None = None) -> Ints:
+    """(k,) rows to keep of each class, proportional to `shares` and rounded.
+
+    Args:
+        counts: (k,) rows there are.
+        shares: (k,) relative sizes; 0 drops a class.
+        largest: Rows of a class of share 1; None for the most that all classes allow.
+    """
+    have, share = np.asarray(counts, np.int64), np.asarray(shares, np.float64)
+    wanted = share > 0
+    if largest is None:
+        # A tolerance, so that 600 / 0.1 is 6,000 and not 5,999.
+        largest = int(np.floor((have[wanted] / share[wanted]).min() + 1e-6))
+    sizes = np.rint(largest * share).astype(np.int64)
+    short = np.flatnonzero(sizes > have)
+    if len(short):
+        label = int(short[0])
+        raise UsageError(
+            f"shift: class {label} would need {sizes[label]} rows and has {have[label]}; "
+            "lower the size"
+        )
+    empty = np.flatnonzero((sizes == 0) & wanted)
+    if len(empty):
+        raise UsageError(
+            f"shift: class {int(empty[0])} would be left without rows: {largest} of a largest "
+            "class are too few for this ratio"
+        )
+    return sizes
+
+
+def resample(passage: Passage, sizes: Ints, rng: np.random.Generator) -> None:
+    """Keep `sizes[c]` of the rows labelled c: the protected ones, and others at random."""
+    order = rng.permutation(len(passage.keep))
+    order = order[np.argsort(~passage.kept_protected[order], kind="stable")]
+    stay = np.zeros(len(passage.keep), np.bool_)
+    chance = np.ones(passage.num_classes)
+    for label, size in enumerate(sizes.tolist()):
+        rows = order[passage.targets[order] == label]
+        needed = int(passage.kept_protected[rows].sum())
+        if size < needed:
+            raise UsageError(
+                f"shift: class {label} is left with {size} rows, but the trusted set holds "
+                f"{needed} of it; take fewer trusted rows, a smaller ratio or more data"
+            )
+        stay[rows[:size]] = True
+        if len(rows) > needed:
+            chance[label] = (size - needed) / (len(rows) - needed)
+    passage.drop_to(stay)
+    passage.through = passage.through * chance
+
+
+@final
+@dataclass(frozen=True)
+class Prior:
+    """The paper's class-prior shift (μ, ρ), the last classes being the minority."""
+
+    minority: float
+    ratio: float
+    largest: int | None = None
+    moves_labels: bool = field(default=False, init=False)
+
+    @property
+    def text(self) -> str:
+        """As `parse_shift` reads it."""
+        size = "" if self.largest is None else f",{self.largest}"
+        return f"prior:{number_text(self.minority)},{number_text(self.ratio)}{size}"
+
+    def act(self, passage: Passage, rng: np.random.Generator) -> None:
+        """Drop rows."""
+        shares = prior_shares(self.minority, self.ratio, passage.num_classes)
+        _reshape(passage, shares, self.largest, rng)
+
+
+@final
+@dataclass(frozen=True)
+class LongTail:
+    """Class sizes that fall exponentially, the first class ρ times the last."""
+
+    ratio: float
+    largest: int | None = None
+    moves_labels: bool = field(default=False, init=False)
+
+    @property
+    def text(self) -> str:
+        """As `parse_shift` reads it."""
+        size = "" if self.largest is None else f",{self.largest}"
+        return f"longtail:{number_text(self.ratio)}{size}"
+
+    def act(self, passage: Passage, rng: np.random.Generator) -> None:
+        """Drop rows."""
+        _reshape(passage, long_tail_shares(self.ratio, passage.num_classes), self.largest, rng)
+
+
+def _reshape(
+    passage: Passage, shares: Floats, largest: int | None, rng: np.random.Generator
+) -> None:
+    if largest is None and (shares == 1).all():
+        return  # no shift asked for: also classes of unequal size stay as they are
+    counts = np.bincount(passage.targets, minlength=passage.num_classes)
+    resample(passage, class_sizes(counts, shares, largest), rng)

@@ -1,0 +1,77 @@
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from diw.errors import UsageError
+from diw.shifts import parse_shift
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "none",
+        "symmetric:0.4",
+        "pair:0.3",
+        "pair:0.12345678901",
+        "contaminated:0.2",
+        "prior:0.2,100",
+        "prior:0.2,100,4000",
+        "longtail:50",
+        "longtail:50,400",
+        "covariate:1.5",
+        "covariate:1.5,3",
+        "prior:0.2,100+pair:0.3",
+        "longtail:10+symmetric:0.4+covariate:1",
+    ],
+)
+def test_the_text_of_a_shift_is_what_it_was_parsed_from(text):
+    assert parse_shift(text).text == text
+
+
+def test_numbers_may_hold_a_plus():
+    assert parse_shift("prior:0.2,1e+2+pair:0.1").text == "prior:0.2,100+pair:0.1"
+    assert parse_shift(" none + pair:0.1 ").text == "pair:0.1"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "choose none, symmetric:RATE"),
+        ("noise:0.4", "choose none, symmetric:RATE"),
+        ("pair:0.1+noise:0.4", "choose none, symmetric:RATE"),
+        ("pair:0.1+", "choose none, symmetric:RATE"),
+        ("none:1", "unknown 'none:1'"),
+        ("symmetric", "write symmetric:RATE"),
+        ("symmetric:x", "write symmetric:RATE"),
+        ("symmetric:0.1,0.2", "write symmetric:RATE"),
+        ("symmetric:1", r"lies in \[0, 1\), got 1"),
+        ("pair:-0.1", r"lies in \[0, 1\), got -0.1"),
+        ("pair:nan", "not finite"),
+        ("contaminated:1.5", r"lies in \[0, 1\)"),
+        ("contaminated", "needs a rate or a file"),
+        ("contaminated:nowhere.csv", "no such file"),
+        ("matrix", "needs a file"),
+        ("matrix:nowhere.npy", "no such file"),
+        ("prior:0.2", "write prior:MINORITY,RATIO"),
+        ("prior:1,10", r"lies in \[0, 1\)"),
+        ("prior:0.2,0.5", "at least 1"),
+        ("prior:0.2,10,0", "number of rows"),
+        ("prior:0.2,inf", "not finite"),
+        ("longtail:0", "at least 1"),
+        ("longtail:2,1.5", "number of rows"),
+        ("covariate:-1", "not negative"),
+        ("covariate:1,0.5", "column number"),
+    ],
+)
+def test_wrong_texts_get_one_line_that_says_what_to_write(text, message):
+    with pytest.raises(UsageError, match=message) as error:
+        parse_shift(text)
+    assert "\n" not in str(error.value)
+
+
+@given(st.text(max_size=40))
+def test_no_text_does_anything_but_parse_or_be_refused(text):
+    with suppress(UsageError):
+        assert parse_shift(parse_shift(text).text).text == parse_shift(text).text
