@@ -1,0 +1,91 @@
+"""The small values that pass between a host, a step and a method."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from torch import Tensor
+
+from diw.errors import UsageError
+
+Criterion = Callable[[Any, Tensor], Tensor]
+"""(outputs, targets) → one loss a sample, shape (n,): a PyTorch loss with `reduction="none"`."""
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Some samples: inputs, targets, and their places in the data set they come from.
+
+    `inputs` is a tensor, or a tuple or mapping of arguments for the network;
+    `targets` (n,…) is None for unlabelled trusted data; `index` (n,) is None
+    where the loader does not say which samples it drew.
+    """
+
+    inputs: Any
+    targets: Tensor | None
+    index: Tensor | None = None
+
+    def __len__(self) -> int:
+        if self.targets is not None:
+            return len(self.targets)
+        return len(first_tensor(self.inputs))
+
+    @classmethod
+    def of(cls, batch: "Batch | Sequence[Any]") -> "Batch":
+        """Take a `Batch` or what a loader yields: (inputs, targets) or (inputs, targets, index)."""
+        if isinstance(batch, Batch):
+            return batch
+        if isinstance(batch, (tuple, list)) and len(batch) in (2, 3):
+            return cls(*batch)
+        raise UsageError("batch: give (inputs, targets), (inputs, targets, index) or a diw.Batch")
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """What a forward gave: the network's output, losses (n,), a tapped hidden output (n, d)."""
+
+    values: Any
+    maybe_losses: Tensor | None
+    maybe_hidden: Tensor | None = None
+
+    @property
+    def losses(self) -> Tensor:
+        """One loss a sample, (n,)."""
+        if self.maybe_losses is None:
+            raise UsageError("trusted: this method needs labels for the trusted samples")
+        return self.maybe_losses
+
+    @property
+    def hidden(self) -> Tensor:
+        """What entered the tapped layer, (n, d)."""
+        if self.maybe_hidden is None:
+            raise UsageError("layer: this method did not ask for a hidden output")
+        return self.maybe_hidden
+
+
+@dataclass(frozen=True)
+class Weights:
+    """A method's answer for one step; all tensors are detached.
+
+    `train` (n,) weighs the training batch, None: it does not count. `trusted`
+    (m,) weighs the trusted batch in the loss, None: it is only looked at.
+    """
+
+    train: Tensor | None
+    trusted: Tensor | None = None
+    diagnostics: Mapping[str, float] = field(default_factory=dict[str, float])
+
+
+class LossFunction(Protocol):
+    """How a method turns outputs into losses: `Weighting.losses`."""
+
+    def __call__(self, values: Any, batch: Batch, criterion: Criterion) -> Tensor:
+        """One loss a sample, (n,)."""
+        ...
+
+
+def first_tensor(inputs: Any) -> Tensor:
+    """The first tensor of what a network takes: a tensor, or a tuple or mapping of arguments."""
+    while not isinstance(inputs, Tensor):
+        inputs = next(iter(inputs.values())) if isinstance(inputs, Mapping) else inputs[0]
+    return inputs

@@ -1,0 +1,75 @@
+"""The entry point: finds the verb, and turns failures into one line and an exit code."""
+
+import signal
+import sys
+from importlib import import_module
+from types import FrameType
+from typing import Any
+
+import click
+
+from diw._version import __version__
+from diw.errors import RunError, UsageError
+
+VERBS = ("compare", "data", "methods", "report", "weights")
+"""Each is a module of this package that holds a click command of the same name."""
+
+EXAMPLES = """
+\b
+Examples:
+  diw compare                                 what dirty labels cost, and what DIW wins back
+  diw compare --shift pair:0.3 --methods all  every method of the paper
+  diw weights train.csv trusted.csv --out w.csv
+  diw methods                                 every method and its fields
+"""
+
+
+class Verbs(click.Group):
+    """A group that imports a verb's module when it is asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The verbs."""
+        return list(VERBS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The click command of one verb."""
+        if cmd_name not in VERBS:
+            return None
+        return getattr(import_module(f"diw.cli.{cmd_name}"), cmd_name)
+
+
+@click.group(cls=Verbs, epilog=EXAMPLES, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="diw")
+def diw() -> None:
+    """Importance weighting of deep networks under distribution shift."""
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line and exit.
+
+    0: done; 1: failed while working; 2: wrong use; 130: Ctrl-C; 143: terminated.
+    """
+    signal.signal(signal.SIGTERM, _terminated)
+    try:
+        code: Any = diw.main(arguments, prog_name="diw", standalone_mode=False)
+        sys.exit(code if isinstance(code, int) else 0)
+    except click.ClickException as error:
+        _say(error.format_message())
+        sys.exit(2 if isinstance(error, click.UsageError) else 1)
+    except UsageError as error:
+        _say(str(error))
+        sys.exit(2)
+    except (RunError, OSError) as error:
+        _say(str(error))
+        sys.exit(1)
+    except (KeyboardInterrupt, click.Abort):
+        _say("interrupted; the same command goes on where it stopped")
+        sys.exit(130)
+
+
+def _say(text: str) -> None:
+    click.echo(f"diw: {' '.join(text.split())}", err=True)
+
+
+def _terminated(_number: int, _frame: FrameType | None) -> None:
+    sys.exit(143)

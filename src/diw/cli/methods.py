@@ -1,0 +1,38 @@
+"""`diw methods`: every method, what it does and its fields."""
+
+import inspect
+from pathlib import Path
+from typing import Any
+
+import click
+
+
+@click.command()
+@click.option("--json", "json_file", type=click.Path(path_type=Path), help="Write the list here.")
+def methods(json_file: Path | None) -> None:
+    """List every method with a line of explanation and its fields.
+
+    A field is set with --set METHOD.FIELD=VALUE, for example --set diw.bound=10.
+    """
+    from diw.records import write_json
+    from diw.weighting import describe
+    from diw.weighting import methods as all_methods
+
+    listing: list[dict[str, Any]] = [
+        {
+            "name": name,
+            "aliases": list(cls.aliases),
+            "summary": (inspect.getdoc(cls) or "").splitlines()[0],
+            "fields": [vars(field) for field in describe(cls)],
+        }
+        for name, cls in all_methods().items()
+    ]
+    for method in listing:
+        also = f" (also called {', '.join(method['aliases'])})" if method["aliases"] else ""
+        click.echo(f"{method['name']}{also}")
+        click.echo(f"    {method['summary']}")
+        for field in method["fields"]:
+            text = " ".join(field["text"].split())
+            click.echo(f"    {field['name']} = {field['default']!r}  {text}")
+    if json_file is not None:
+        write_json(json_file, listing)

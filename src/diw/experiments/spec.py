@@ -1,0 +1,60 @@
+"""What one run is: everything that decides its result, and nothing else."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from diw.errors import UsageError
+from diw.recipe import Recipe
+from diw.records import Run, spec_hash
+
+FORMAT = 1
+"""Raised when the same spec would give another result, so that old runs are not taken for new."""
+
+
+@dataclass(frozen=True)
+class RunSpec:
+    """One run. Its hash names the run's folder, so equal specs are one run."""
+
+    method: str
+    """Canonical name of the method."""
+    method_fields: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """All fields of the method, defaults included."""
+    data: str = "embedded"
+    """A data set's name, or a path."""
+    data_files: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """For one's own files: how to read them; sizes and times, so that a change is noticed."""
+    shift: str = "none"
+    trusted: int | str | None = 500
+    """How many trusted samples, or "N/class"; None where a file holds them."""
+    trusted_in_train: bool = True
+    """Whether trusted samples are trained on too (the paper: yes)."""
+    train_samples: int | None = None
+    """A stratified part of the training data; None for all."""
+    test_samples: int | None = None
+    model: str = "auto"
+    seed: int = 0
+    recipe: Recipe = field(default_factory=Recipe)
+    device: str = "cpu"
+    threads: int = 1
+    """Threads of the run: they can change the last bits of a sum, so they are part of it."""
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain JSON values, the recipe's fields beside the others."""
+        values = asdict(self)
+        recipe = values.pop("recipe")
+        return {"format": FORMAT, **values, **recipe}
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> "RunSpec":
+        """The spec that `as_json` wrote; one of another format is refused."""
+        if values.get("format") != FORMAT:
+            raise UsageError(f"spec: format {values.get('format')!r} is not {FORMAT}; run it anew")
+        recipe = {name: values[name] for name in asdict(Recipe())}
+        own = {k: v for k, v in values.items() if k not in recipe and k != "format"}
+        return cls(**own, recipe=Recipe(**recipe))
+
+    def run(self, folder: Path) -> Run:
+        """The run of this spec below `folder`, whether it exists yet or not."""
+        return Run(folder / spec_hash(self.as_json()))

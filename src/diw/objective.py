@@ -1,0 +1,294 @@
+"""The objective: what every caller calls, from a plain loop to the experiments."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from diw.batch import Batch, Criterion, Weights, first_tensor
+from diw.errors import UsageError
+from diw.memory import Memory
+from diw.probe import Tap, is_mode_free, unwrap
+from diw.step import Step, Surroundings
+from diw.stream import TrustedStream, as_rows
+from diw.weighting import Task, Weighting, make, normalised
+from diw.weighting.base import Samples
+
+Reduction = Literal["mean", "sum"]
+Probe = Literal["auto", "shared", "separate"]
+
+
+@dataclass(frozen=True)
+class Result:
+    """What one call gives: back-propagate `loss`; the rest is for looking at."""
+
+    loss: Tensor
+    outputs: Any
+    """What the network gave for the training batch (None for a method that does not run it)."""
+    weights: Weights
+    """The weights used: mean one over the batch, or all zero."""
+
+    @property
+    def diagnostics(self) -> Mapping[str, float]:
+        """What the method says about this step."""
+        return self.weights.diagnostics
+
+
+@dataclass(frozen=True)
+class PlainTask:
+    """The `Task` of a host that has no runner: what its caller handed to `Objective`."""
+
+    train: Samples | None
+    trusted: Any
+    make_model: Callable[[], nn.Module]
+    pretrain: Callable[[int], nn.Module]
+    true_weights: Tensor | None = field(default=None)
+
+
+class Objective:
+    """A weighted loss for one network, one method and one trusted set.
+
+    loss = Σ_i w_i ℓ_i / n   (`reduction="mean"`), or Σ_i w_i ℓ_i (`"sum"`, the paper's experiments)
+
+    It is not an `nn.Module` and does not register the network, so it may live
+    inside one. Called under `torch.no_grad()` it is the plain, unweighted loss
+    and moves no state.
+
+    Example:
+        >>> objective = diw.Objective(model, "diw", trusted=(x_trusted, y_trusted))
+        >>> for epoch in range(1, epochs + 1):
+        ...     objective.start_epoch(epoch)
+        ...     for inputs, targets in loader:
+        ...         optimizer.zero_grad()
+        ...         objective((inputs, targets)).loss.backward()
+        ...         optimizer.step()
+        ...         objective.after_step()
+    """
+
+    def __init__(
+        self,
+        model: nn.Module,
+        method: str | Weighting = "diw",
+        trusted: Any = None,
+        *,
+        criterion: Criterion | None = None,
+        trusted_criterion: Criterion | None = None,
+        reduction: Reduction = "mean",
+        probe: Probe = "auto",
+        trusted_batch_size: int = 256,
+        task: Task | None = None,
+        train: Any = None,
+        make_model: Callable[[], nn.Module] | None = None,
+        pretrain: Callable[[int], nn.Module] | None = None,
+        seed: int = 0,
+    ):
+        """Set up; a method that pretrains or weighs the whole training set does so at `prepare`.
+
+        Args:
+            model: The network being trained, wrapped or not.
+            method: A method's name or an instance.
+            trusted: The trusted samples: (inputs, targets) tensors, or a map-style data set.
+            criterion: (outputs, targets) → losses (n,); cross entropy by default.
+            trusted_criterion: The same for the trusted batch, where its labels are of another kind.
+            reduction: Whether the weighted losses are averaged or summed.
+            probe: `"auto"` looks at the network in evaluation mode, and uses the training forward
+                for it where that is provably the same; `"shared"` and `"separate"` decide it.
+            trusted_batch_size: The largest trusted batch of a step.
+            task: The runner's task; the next three arguments make one otherwise.
+            train: The whole training set, for static methods.
+            make_model: Makes a fresh network, for methods that need a second one.
+            pretrain: (epochs) → a network trained without weights, for methods that need one.
+            seed: Decides the trusted batches and random weights.
+        """
+        if reduction not in ("mean", "sum"):
+            raise UsageError(f'reduction: must be "mean" or "sum", not {reduction!r}')
+        if probe not in ("auto", "shared", "separate"):
+            raise UsageError(f'probe: must be "auto", "shared" or "separate", not {probe!r}')
+        if task is None and trusted is None:
+            raise UsageError("trusted: give the trusted samples, e.g. trusted=(inputs, targets)")
+        self.method = make(method) if isinstance(method, str) else method
+        self.reduction: Reduction = reduction
+        self.epoch = 1
+        self.t = 0
+        network = unwrap(model)
+        rows = as_rows(trusted if trusted is not None else task and task.trusted)
+        self.task: Task = task or PlainTask(
+            train=None if train is None else as_rows(train),  # type: ignore[arg-type]
+            trusted=rows,
+            make_model=make_model or _not_given("make_model", self.method),
+            pretrain=pretrain or _not_given("pretrain", self.method),
+        )
+        criterion = criterion or _cross_entropy
+        self._stream = TrustedStream(rows, trusted_batch_size, seed)
+        self._around = Surroundings(
+            network=network,
+            criterion=criterion,
+            trusted_criterion=trusted_criterion or criterion,
+            losses=self.method.losses,
+            tap=Tap(network, getattr(self.method, "layer", None)) if self.method.taps else None,
+            shared=probe == "shared" or (probe == "auto" and is_mode_free(network)),
+            memory=Memory(),
+            seed=seed,
+        )
+        self._prepared = False
+
+    @property
+    def steps_per_trusted_pass(self) -> int:
+        """How many steps see each trusted sample once: an epoch of a method that trains on them."""
+        return self._stream.batches_per_pass
+
+    def prepare(self) -> None:
+        """Let the method pretrain, or weigh the whole training set; once, before the first step.
+
+        The first call does it by itself. A method may set the network's initial
+        parameters here, so call it before the optimiser copies them (most do not).
+        """
+        if not self._prepared:
+            start = self.method.prepare(self.task)
+            if start is not None:
+                self._around.network.load_state_dict(start)
+            self._prepared = True
+
+    def __call__(
+        self,
+        batch: Batch | Sequence[Any] | None,
+        model: nn.Module | None = None,
+        outputs: Any = None,
+    ) -> Result:
+        """The weighted loss of one training batch.
+
+        Args:
+            batch: (inputs, targets), (inputs, targets, index) or a `Batch`; None for a method that
+                trains on trusted data alone.
+            model: The host's wrapped network (DDP) for the training forward.
+            outputs: The training forward, where the host has run it already.
+        """
+        if not torch.is_grad_enabled():
+            return self._plain(batch, model, outputs)
+        step = self._open(batch, model, outputs)
+        weights = self._weigh(step)
+        total: Tensor | None = None
+        count = 0
+        # Ones are not multiplied away: w ℓ = ℓ exactly, so uniform weights are plain training.
+        if weights.train is not None:
+            total = (weights.train * step.fit.losses).sum()
+            count += len(step.train)
+        if weights.trusted is not None:
+            trusted = (weights.trusted * step.fit_trusted.losses).sum()
+            total = trusted if total is None else total + trusted
+            count += len(step.trusted)
+        if total is None:
+            raise UsageError(f"method: {self.method.name} weighs neither training nor trusted data")
+        loss = total / count if self.reduction == "mean" else total
+        values = step.fit.values if weights.train is not None else None
+        return Result(loss, values, weights)
+
+    def weigh(
+        self, batch: Batch | Sequence[Any], model: nn.Module | None = None, outputs: Any = None
+    ) -> Weights:
+        """The weights alone, for a risk of one's own: several heads, a regulariser, other labels.
+
+        Args:
+            batch: As in a call.
+            model: As in a call.
+            outputs: As in a call.
+        """
+        return self._weigh(self._open(batch, model, outputs))
+
+    def start_epoch(self, epoch: int) -> None:
+        """Say that epoch `epoch` (from 1) begins; warm-ups and blending go by it."""
+        if epoch < 1:
+            raise UsageError(f"epoch: epochs count from 1, and this is {epoch}")
+        self.epoch = epoch
+
+    def after_step(self) -> None:
+        """Say that the optimiser has made its step; once, also with gradient accumulation."""
+        self.t += 1
+        self.method.after_step()
+
+    def state_dict(self) -> dict[str, Any]:
+        """All that a resumed run needs to go on bit for bit, besides network and optimiser."""
+        return {
+            "epoch": self.epoch,
+            "t": self.t,
+            "prepared": self._prepared,
+            "stream": self._stream.state_dict(),
+            "memory": self._around.memory.state_dict(),
+            "method": self.method.state_dict(),
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Take over what `state_dict` gave."""
+        self.epoch, self.t = state["epoch"], state["t"]
+        self._prepared = state["prepared"]
+        self._stream.load_state_dict(state["stream"])
+        self._around.memory.load_state_dict(state["memory"])
+        self.method.load_state_dict(state["method"])
+
+    def _open(self, batch: Any, model: nn.Module | None, outputs: Any) -> Step:
+        self.prepare()
+        if batch is None:
+            if self.method.trains_on != "trusted":
+                raise UsageError(f"batch: {self.method.name} needs a training batch")
+            batch = Batch(torch.empty(0), None)
+        return self._step(Batch.of(batch), model, outputs)
+
+    def _step(self, train: Batch, model: nn.Module | None, outputs: Any) -> Step:
+        return Step(
+            self._around,
+            train,
+            self._draw_trusted,
+            epoch=self.epoch,
+            t=self.t,
+            model=model,
+            outputs=outputs,
+        )
+
+    def _weigh(self, step: Step) -> Weights:
+        raw = self.method.weigh(step)
+        if raw.train is None:
+            return raw
+        train = normalised(raw.train.detach())
+        vanished = float(not train.any())
+        return Weights(train, raw.trusted, {**raw.diagnostics, "vanished": vanished})
+
+    def _draw_trusted(self) -> Batch:
+        batch = self._stream.draw()
+        parameter = next(self._around.network.parameters(), None)
+        device = torch.device("cpu") if parameter is None else parameter.device
+        if first_tensor(batch.inputs).device == device:
+            return batch
+        targets = batch.targets
+        return Batch(
+            _to(batch.inputs, device),
+            None if targets is None else targets.to(device),
+            batch.index,
+        )
+
+    def _plain(self, batch: Any, model: nn.Module | None, outputs: Any) -> Result:
+        step = self._step(Batch.of(batch), model, outputs)
+        losses = step.fit.losses
+        loss = losses.mean() if self.reduction == "mean" else losses.sum()
+        return Result(loss, step.fit.values, Weights(torch.ones_like(losses)))
+
+
+def _cross_entropy(values: Any, targets: Tensor) -> Tensor:
+    return functional.cross_entropy(values, targets, reduction="none")
+
+
+def _to(values: Any, device: torch.device) -> Any:
+    if isinstance(values, Tensor):
+        return values.to(device)
+    if isinstance(values, Mapping):
+        return {name: _to(value, device) for name, value in values.items()}
+    return tuple(_to(value, device) for value in values)
+
+
+def _not_given(argument: str, method: Weighting) -> Callable[..., nn.Module]:
+    def refuse(*_: Any) -> nn.Module:
+        raise UsageError(f"{argument}: {method.name} needs it; give Objective(…, {argument}=…)")
+
+    return refuse

@@ -1,0 +1,138 @@
+"""Looking at a network without leaving a trace.
+
+Weight estimation regards the network as fixed (Fang et al. 2020, Section 3):
+it runs it in evaluation mode, without gradients, and the network that is then
+trained must be as if nobody had looked: every submodule's mode, all buffers
+and the random state.
+"""
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from diw.errors import UsageError
+
+# Modules whose training and evaluation forwards are the same arithmetic, by exact type: a
+# subclass may do anything.
+_SAME_IN_BOTH_MODES: frozenset[type[nn.Module]] = frozenset(
+    {
+        *(nn.Sequential, nn.ModuleList, nn.ModuleDict, nn.Identity, nn.Flatten, nn.Unflatten),
+        *(nn.Linear, nn.Bilinear, nn.Conv1d, nn.Conv2d, nn.Conv3d, nn.Embedding),
+        *(nn.ConvTranspose1d, nn.ConvTranspose2d, nn.ConvTranspose3d, nn.ZeroPad2d),
+        *(nn.ReLU, nn.LeakyReLU, nn.PReLU, nn.ELU, nn.GELU, nn.SELU, nn.SiLU, nn.Mish),
+        *(nn.Tanh, nn.Sigmoid, nn.Softplus, nn.Hardtanh, nn.Hardswish, nn.Softmax, nn.LogSoftmax),
+        *(nn.MaxPool1d, nn.MaxPool2d, nn.MaxPool3d, nn.AvgPool1d, nn.AvgPool2d, nn.AvgPool3d),
+        *(nn.AdaptiveAvgPool1d, nn.AdaptiveAvgPool2d, nn.AdaptiveMaxPool1d, nn.AdaptiveMaxPool2d),
+        *(nn.LayerNorm, nn.GroupNorm),
+    }
+)
+
+
+def unwrap(model: nn.Module) -> nn.Module:
+    """The user's own network inside `torch.compile` and data-parallel wrappers."""
+    while True:
+        inner = getattr(model, "_orig_mod", None)
+        if inner is None and type(model).__name__ in (
+            "DistributedDataParallel",
+            "DataParallel",
+            "FullyShardedDataParallel",
+        ):
+            inner = model.module
+        if not isinstance(inner, nn.Module):
+            return model
+        model = inner
+
+
+def is_mode_free(model: nn.Module) -> bool:
+    """Whether one forward provably serves training and evaluation, bit for bit.
+
+    True when every submodule is on a list of types without batch norm, dropout
+    or the like, or is of a class that declares `mode_free = True` (its own
+    `forward` never asks for `self.training`), and none carries forward hooks.
+    """
+    return all(
+        (type(module) in _SAME_IN_BOTH_MODES or vars(type(module)).get("mode_free") is True)
+        and not vars(module)["_forward_hooks"]
+        and not vars(module)["_forward_pre_hooks"]
+        for module in model.modules()
+    )
+
+
+@contextmanager
+def looking(model: nn.Module, *, training: bool | None = False) -> Generator[None]:
+    """Run `model` inside this block, and afterwards it is as it was before.
+
+    Args:
+        model: The unwrapped network.
+        training: The mode inside the block: False for evaluation, None to keep each module's.
+    """
+    modes = [(module, module.training) for module in model.modules()]
+    buffers = [(buffer, buffer.clone()) for buffer in model.buffers()]
+    cuda = sorted({p.device.index or 0 for p in model.parameters() if p.device.type == "cuda"})
+    if training is not None:
+        model.train(training)
+    try:
+        with torch.random.fork_rng(devices=cuda):
+            yield
+    finally:
+        for module, mode in modes:
+            module.training = mode
+        with torch.no_grad():
+            for buffer, before in buffers:
+                buffer.copy_(before)
+
+
+def forward(model: nn.Module, inputs: Any) -> Any:
+    """Call `model` on a tensor, a tuple of positional or a mapping of keyword arguments."""
+    if isinstance(inputs, dict):
+        return model(**inputs)
+    if isinstance(inputs, (tuple, list)):
+        return model(*inputs)
+    return model(inputs)
+
+
+class Tap:
+    """Catches what enters one layer during a forward: the hidden representation of -F methods."""
+
+    def __init__(self, model: nn.Module, layer: str | None = None):
+        """Choose the layer.
+
+        Args:
+            model: The unwrapped network.
+            layer: A submodule's name, e.g. `"encoder.fc2"`; None for the last `nn.Linear`.
+        """
+        self.layer = layer if layer is not None else last_linear(model)
+        modules = dict(model.named_modules())
+        if self.layer not in modules:
+            raise UsageError(
+                f"layer: the network has no submodule {self.layer!r}; "
+                f"choose one of {', '.join(name for name in modules if name)}"
+            )
+        self._module = modules[self.layer]
+
+    @contextmanager
+    def listening(self) -> Generator[list[Tensor]]:
+        """Collect the layer's input of each forward inside the block, flattened to (n, d)."""
+        caught: list[Tensor] = []
+
+        def catch(_module: nn.Module, arguments: tuple[Any, ...]) -> None:
+            caught.append(arguments[0].detach().flatten(1))
+
+        handle = self._module.register_forward_pre_hook(catch)
+        try:
+            yield caught
+        finally:
+            handle.remove()
+
+
+def last_linear(model: nn.Module) -> str:
+    """The name of the last `nn.Linear` of `model` in definition order."""
+    names = [name for name, module in model.named_modules() if isinstance(module, nn.Linear)]
+    if not names:
+        raise UsageError(
+            "layer: the network has no nn.Linear; name the layer whose input is the representation"
+        )
+    return names[-1]

@@ -1,0 +1,76 @@
+"""How a network is trained: the optimiser, its schedule, batches and epochs."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import nn
+
+from diw.errors import UsageError
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """One training protocol; the defaults are those of `diw compare`."""
+
+    epochs: int = 60
+    """Passes over the training data (for `clean`, over the trusted data)."""
+    batch_size: int = 256
+    """Training samples a step."""
+    trusted_batch_size: int = 256
+    """Trusted samples a step, at most."""
+    optimizer: Literal["sgd", "adam"] = "sgd"
+    """SGD, or Adam with its default moments."""
+    lr: float = 1e-3
+    """Learning rate at the start."""
+    momentum: float = 0.0
+    """SGD's momentum; the paper uses none."""
+    weight_decay: float = 1e-4
+    """L2 penalty of the optimiser."""
+    schedule: str = "constant"
+    """"constant", "step:EPOCHS:FACTOR" or "exponential:FACTOR", applied epoch by epoch."""
+    reduction: Literal["mean", "sum"] = "sum"
+    """Whether weighted losses are averaged or, as in the paper's experiments, summed."""
+
+    def __post_init__(self) -> None:
+        for name in ("epochs", "batch_size", "trusted_batch_size"):
+            if getattr(self, name) < 1:
+                raise UsageError(f"{name}: must be at least 1, and is {getattr(self, name)}")
+        if not self.lr > 0:
+            raise UsageError(f"lr: must be positive, and is {self.lr}")
+        for name in ("momentum", "weight_decay"):
+            if not getattr(self, name) >= 0:
+                raise UsageError(f"{name}: must not be negative, and is {getattr(self, name)}")
+        if self.optimizer not in ("sgd", "adam"):
+            raise UsageError(f"optimizer: choose sgd or adam, not {self.optimizer!r}")
+        if self.reduction not in ("mean", "sum"):
+            raise UsageError(f"reduction: choose mean or sum, not {self.reduction!r}")
+        self.learning_rate(1)
+
+    def make_optimizer(self, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
+        """The optimiser for some parameters, at the first epoch's learning rate."""
+        if self.optimizer == "adam":
+            return torch.optim.Adam(parameters, lr=self.lr, weight_decay=self.weight_decay)
+        return torch.optim.SGD(
+            parameters, lr=self.lr, momentum=self.momentum, weight_decay=self.weight_decay
+        )
+
+    def learning_rate(self, epoch: int) -> float:
+        """The learning rate in epoch `epoch` (from 1): a function of the epoch, so no state."""
+        kind, *numbers = self.schedule.split(":")
+        try:
+            if kind == "constant" and not numbers:
+                return self.lr
+            if kind == "step":
+                every, factor = int(numbers[0]), float(numbers[1])
+                return self.lr * factor ** ((epoch - 1) // every)
+            if kind == "exponential":
+                (factor,) = map(float, numbers)
+                return self.lr * factor ** (epoch - 1)
+        except (ValueError, IndexError, ZeroDivisionError):
+            pass
+        raise UsageError(
+            f"schedule: cannot read {self.schedule!r}; "
+            "write constant, step:EPOCHS:FACTOR or exponential:FACTOR"
+        )

@@ -1,0 +1,237 @@
+"""One training step as a weighting method sees it.
+
+A `Step` is lazy and memoised: a method asks for what it needs (the trusted
+batch, losses, hidden outputs, a directional derivative), each is computed once,
+and what nobody asks for costs nothing.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.autograd import forward_ad
+from torch.func import functional_call
+
+from diw.batch import Batch, Criterion, LossFunction, Outputs
+from diw.errors import UsageError
+from diw.memory import Memory
+from diw.probe import Tap, forward, looking
+from diw.seeding import numpy_generator
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What stays the same from step to step; an `Objective` makes it once."""
+
+    network: nn.Module
+    criterion: Criterion
+    trusted_criterion: Criterion
+    losses: LossFunction
+    tap: Tap | None
+    shared: bool
+    memory: Memory
+    seed: int
+
+
+class Step:
+    """A lazy view of one training step: see the module's text."""
+
+    def __init__(
+        self,
+        around: Surroundings,
+        train: Batch,
+        draw_trusted: Callable[[], Batch],
+        *,
+        epoch: int,
+        t: int,
+        model: nn.Module | None = None,
+        outputs: Any = None,
+    ):
+        """Open a step.
+
+        Args:
+            around: The network, its criterion and the rest that outlives a step.
+            train: The training batch.
+            draw_trusted: Gives the step's trusted batch; called on first use only.
+            epoch: The epoch, from 1.
+            t: The optimiser step, from 0.
+            model: The host's wrapped network for the training forward.
+            outputs: The training forward, where the host has run it already.
+        """
+        self.train = train
+        self.epoch = epoch
+        self.t = t
+        self.memory = around.memory
+        self._around = around
+        self._draw_trusted = draw_trusted
+        self._model = model if model is not None else around.network
+        self._outputs = outputs
+
+    @cached_property
+    def trusted(self) -> Batch:
+        """The step's trusted batch."""
+        return self._draw_trusted()
+
+    @cached_property
+    def fit(self) -> Outputs:
+        """The training forward, with its graph."""
+        if self._outputs is not None:
+            return Outputs(self._outputs, self._losses(self._outputs, self.train))
+        return self._run(self._model, self.train, tapped=self._around.shared)
+
+    @cached_property
+    def fit_trusted(self) -> Outputs:
+        """A training forward of the trusted batch, with its graph, for methods that train on it."""
+        return self._run(self._model, self.trusted, trusted=True)
+
+    @cached_property
+    def probe_train(self) -> Outputs:
+        """The training batch seen by the network in evaluation mode, without gradient.
+
+        Where one forward provably serves both, this is the training forward.
+        """
+        if self._around.shared and (self._outputs is None or self._around.tap is None):
+            fit = self.fit
+            return Outputs(_detached(fit.values), fit.losses.detach(), fit.maybe_hidden)
+        return self._look(self.train)
+
+    @cached_property
+    def probe_trusted(self) -> Outputs:
+        """The trusted batch seen by the network in evaluation mode, without gradient."""
+        return self._look(self.trusted, trusted=True)
+
+    def look(self, network: nn.Module, batch: Batch, tap: Tap | None = None) -> Outputs:
+        """See `batch` with another network (a frozen estimator), in evaluation mode."""
+        with torch.no_grad(), looking(network):
+            return self._run(network, batch, tapped=tap is not None, tap=tap)
+
+    def trusted_gradient(self) -> list[Tensor]:
+        """∇L of the mean trusted loss, one tensor a parameter, in training mode without a trace."""
+        parameters = self._parameters()
+        with torch.enable_grad(), looking(self._around.network, training=None):
+            outputs = self._run(self._around.network, self.trusted, trusted=True)
+            gradients = torch.autograd.grad(
+                outputs.losses.mean(), list(parameters.values()), materialize_grads=True
+            )
+        return list(gradients)
+
+    def loss_jvp(self, direction: Sequence[Tensor]) -> Tensor:
+        """⟨∇ℓ_i, v⟩ for every training sample at once, (n,), by one forward-mode pass.
+
+        In training mode, from the random state that the training forward will
+        see (the same dropout masks), leaving no trace.
+
+        Args:
+            direction: v, one tensor a parameter.
+
+        Raises:
+            NotImplementedError: A layer has no forward-mode derivative; use
+                `loss_jvp_by_double_backward`.
+        """
+        network = self._around.network
+        with torch.no_grad(), looking(network, training=None), forward_ad.dual_level():
+            dual = {
+                name: forward_ad.make_dual(p.detach(), v)
+                for (name, p), v in zip(self._parameters().items(), direction, strict=True)
+            }
+            values = functional_call(network, dual, *_arguments(self.train.inputs))
+            losses = self._losses(values, self.train)
+            tangent = forward_ad.unpack_dual(losses).tangent
+            return torch.zeros_like(losses) if tangent is None else tangent.clone()
+
+    def loss_jvp_by_double_backward(self, direction: Sequence[Tensor]) -> Tensor:
+        """The same as `loss_jvp` for networks without forward-mode derivatives, at twice the cost.
+
+        J v = ∂/∂u ⟨Jᵀu, v⟩: Jᵀu is linear in u, so any u serves, and u = 0 is Ren
+        et al.'s look-ahead at ε = 0.
+        """
+        parameters = self._parameters()
+        with torch.enable_grad(), looking(self._around.network, training=None):
+            outputs = self._run(self._around.network, self.train)
+            u = torch.zeros_like(outputs.losses, requires_grad=True)
+            pulled = torch.autograd.grad(
+                outputs.losses,
+                list(parameters.values()),
+                u,
+                create_graph=True,
+                materialize_grads=True,
+            )
+            inner = torch.stack([(g * v).sum() for g, v in zip(pulled, direction, strict=True)])
+            return torch.autograd.grad(inner.sum(), u)[0].detach()
+
+    def normal(self, purpose: str) -> Tensor:
+        """Standard normal numbers (n,) on the CPU, decided by the seed, the epoch and the sample.
+
+        By the sample's index where it is known, so that a reordered batch gets
+        reordered numbers; else by the step and the place in the batch.
+        """
+        seed, index = self._around.seed, self.train.index
+        if index is None:
+            draws = numpy_generator(seed, purpose, "step", self.t).standard_normal(len(self.train))
+            return torch.from_numpy(draws)
+        # Sizes are powers of two so that one draw serves an epoch; a longer draw starts the same.
+        size = 1 << int(index.max()).bit_length()
+        return torch.from_numpy(_normals(seed, purpose, self.epoch, size))[index.cpu()]
+
+    def _parameters(self) -> dict[str, Tensor]:
+        return {n: p for n, p in self._around.network.named_parameters() if p.requires_grad}
+
+    def _losses(self, values: Any, batch: Batch, *, trusted: bool = False) -> Tensor:
+        around = self._around
+        criterion = around.trusted_criterion if trusted else around.criterion
+        losses = around.losses(values, batch, criterion)
+        if losses.shape != (len(batch),):
+            raise UsageError(
+                f"criterion: it must give one loss a sample, shape ({len(batch)},), and gave "
+                f'{tuple(losses.shape)}; use reduction="none" and average over other dimensions'
+            )
+        return losses
+
+    def _run(
+        self,
+        model: nn.Module,
+        batch: Batch,
+        *,
+        trusted: bool = False,
+        tapped: bool = False,
+        tap: Tap | None = None,
+    ) -> Outputs:
+        tap = tap if tap is not None else self._around.tap
+        hidden: Tensor | None = None
+        if tapped and tap is not None:
+            with tap.listening() as caught:
+                values = forward(model, batch.inputs)
+            hidden = caught[-1]
+        else:
+            values = forward(model, batch.inputs)
+        if batch.targets is None:
+            return Outputs(values, None, hidden)
+        return Outputs(values, self._losses(values, batch, trusted=trusted), hidden)
+
+    def _look(self, batch: Batch, *, trusted: bool = False) -> Outputs:
+        with torch.no_grad():
+            if self._around.shared:  # proven to have no mode, no buffers that move, no randomness
+                return self._run(self._around.network, batch, trusted=trusted, tapped=True)
+            with looking(self._around.network):
+                return self._run(self._around.network, batch, trusted=trusted, tapped=True)
+
+
+def _detached(values: Any) -> Any:
+    return values.detach() if isinstance(values, Tensor) else values
+
+
+def _arguments(inputs: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Positional and keyword arguments of a network's call, see `diw.probe.forward`."""
+    if isinstance(inputs, dict):
+        return (), inputs
+    return (tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)), {}
+
+
+@lru_cache(maxsize=4)
+def _normals(seed: int, purpose: str, epoch: int, size: int) -> NDArray[np.float64]:
+    return numpy_generator(seed, purpose, "epoch", epoch).standard_normal(size)

@@ -1,0 +1,137 @@
+"""The endless, seeded, resumable stream of trusted mini-batches."""
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor
+
+from diw.batch import Batch, first_tensor
+from diw.errors import UsageError
+from diw.seeding import torch_generator
+
+
+class Rows(Protocol):
+    """Samples that can be taken by row number."""
+
+    def take(self, index: Tensor) -> tuple[Any, Tensor]:
+        """The inputs and labels of some rows."""
+        ...
+
+    def __len__(self) -> int: ...
+
+
+class TensorRows:
+    """Trusted samples given as tensors: inputs (m, …) and targets (m,), or None if unlabelled."""
+
+    def __init__(self, inputs: Any, targets: Tensor | None):
+        self._batch = Batch(inputs, targets)
+
+    def __len__(self) -> int:
+        return len(self._batch)
+
+    def take(self, index: Tensor) -> tuple[Any, Any]:
+        """Some rows of the tensors; targets are None where none were given."""
+        batch = self._batch
+        return _rows(batch.inputs, index), _rows(batch.targets, index)
+
+    @property
+    def targets(self) -> Any:
+        """The labels (m,), or None."""
+        return self._batch.targets
+
+
+class DatasetRows:
+    """Trusted samples given as a map-style PyTorch data set of (input, target) pairs."""
+
+    def __init__(self, dataset: Any):
+        self._dataset = dataset
+
+    def __len__(self) -> int:
+        return len(self._dataset)
+
+    def take(self, index: Tensor) -> tuple[Any, Tensor]:
+        """Some rows, collated as a PyTorch loader does."""
+        from torch.utils.data import default_collate
+
+        inputs, targets = default_collate([self._dataset[i] for i in index.tolist()])
+        return inputs, targets
+
+
+def as_rows(trusted: Any) -> Rows:
+    """Trusted samples in any usual form as rows that can be taken.
+
+    Args:
+        trusted: (inputs, targets) tensors, a `Batch`, a map-style PyTorch data set, or anything
+            with `take(index)` and a length.
+    """
+    if hasattr(trusted, "take") and not isinstance(trusted, Tensor):
+        rows: Rows = trusted
+    elif isinstance(trusted, Batch):
+        rows = TensorRows(trusted.inputs, trusted.targets)
+    elif isinstance(trusted, (tuple, list)) and len(trusted) == 2:
+        rows = TensorRows(trusted[0], trusted[1])
+        if trusted[1] is not None and len(first_tensor(trusted[0])) != len(trusted[1]):
+            raise UsageError(
+                f"trusted: {len(first_tensor(trusted[0]))} inputs but {len(trusted[1])} targets"
+            )
+    elif hasattr(trusted, "__getitem__") and hasattr(trusted, "__len__"):
+        rows = DatasetRows(trusted)
+    else:
+        raise UsageError("trusted: give (inputs, targets), a map-style data set or a diw.Batch")
+    if not len(rows):
+        raise UsageError("trusted: the trusted set is empty; give at least one sample")
+    return rows
+
+
+class TrustedStream:
+    """Draws trusted mini-batches for ever: pass after pass, each a new order.
+
+    A pass is cut into batches of nearly equal size, at most `batch_size`, so that
+    no step matches against a small remainder. The order of a pass is decided
+    by the seed and the pass alone: the state is one number.
+    """
+
+    def __init__(self, rows: Rows, batch_size: int, seed: int):
+        """Open the stream.
+
+        Args:
+            rows: The trusted set.
+            batch_size: The largest batch; a smaller trusted set is taken whole each time.
+            seed: Decides the orders.
+        """
+        if batch_size < 1:
+            raise UsageError(f"trusted_batch_size: must be at least 1, and is {batch_size}")
+        self._rows = rows
+        self._seed = seed
+        self.batches_per_pass = -(-len(rows) // batch_size)
+        self.drawn = 0
+
+    def draw(self) -> Batch:
+        """The next batch, with the samples' places in the trusted set as its index."""
+        turn, part = divmod(self.drawn, self.batches_per_pass)
+        order = torch.randperm(
+            len(self._rows), generator=torch_generator(self._seed, "trusted order", turn)
+        )
+        index = order.tensor_split(self.batches_per_pass)[part]
+        inputs, targets = self._rows.take(index)
+        self.drawn += 1
+        return Batch(inputs, targets, index)
+
+    def state_dict(self) -> dict[str, int]:
+        """How many batches were drawn."""
+        return {"drawn": self.drawn}
+
+    def load_state_dict(self, state: Mapping[str, int]) -> None:
+        """Go on after as many batches as `state_dict` says."""
+        self.drawn = state["drawn"]
+
+
+def _rows(values: Any, index: Tensor) -> Any:
+    if values is None:
+        return None
+    if isinstance(values, Tensor):
+        return values.index_select(0, index.to(values.device))
+    if isinstance(values, Mapping):
+        return {name: _rows(value, index) for name, value in values.items()}
+    return tuple(_rows(value, index) for value in values)

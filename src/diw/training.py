@@ -1,0 +1,271 @@
+"""The only training loop: resumable to the bit, recorded epoch by epoch."""
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from safetensors.torch import load_model, save_model
+from torch import Tensor, nn
+
+from diw.batch import Batch
+from diw.data import Dataset
+from diw.diagnostics import effective_sample_size
+from diw.errors import RunError
+from diw.objective import Objective
+from diw.recipe import Recipe
+from diw.records import Row, Run, replacing
+from diw.seeding import derive, torch_generator
+from diw.split import Split
+from diw.weighting import Weighting, make
+
+EVALUATION_BATCH = 1000
+
+
+@dataclass
+class Training:
+    """One network, trained by one method on one split, recorded in one run.
+
+    Everything random is decided by (seed, purpose, epoch), and everything that
+    moves is in the checkpoint written after each epoch: a resumed run ends bit
+    for bit where an uninterrupted one does.
+    """
+
+    split: Split
+    make_model: Callable[[], nn.Module]
+    """Makes the network with its initial parameters, the same each time."""
+    method: Weighting
+    recipe: Recipe
+    run: Run
+    seed: int
+    device: torch.device
+
+    def __post_init__(self) -> None:
+        self.model = self.new_model()
+        self.objective = Objective(
+            self.model,
+            self.method,
+            task=RunTask(self),
+            reduction=self.recipe.reduction,
+            trusted_batch_size=self.recipe.trusted_batch_size,
+            seed=self.seed,
+        )
+        self.optimizer = self.recipe.make_optimizer(self.model.parameters())
+        self.seconds = 0.0
+        self.epoch = 0
+
+    def new_model(self) -> nn.Module:
+        """A fresh network on the device, laid out as its convolutions like it."""
+        model = self.make_model().to(self.device)
+        if len(self.split.train.shape) == 3:
+            model = model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+        return model
+
+    def finish(self) -> None:
+        """Train what is left of the epochs and close the records; nothing if they are closed."""
+        if self.run.finished:
+            return
+        self.run.write_samples(**_known(self.split))
+        with torch.random.fork_rng(devices=_cuda(self.device)):
+            self._resume()
+            ledger = self._open_ledger()
+            self.objective.prepare()
+            for epoch in range(self.epoch + 1, self.recipe.epochs + 1):
+                started = time.perf_counter()
+                row, weights = self._train_epoch(epoch)
+                row |= evaluate(self.model, self.split.test, self.device)
+                self.seconds += time.perf_counter() - started
+                if ledger is not None:
+                    ledger[epoch - 1] = weights.numpy()
+                self.epoch = epoch
+                self.run.append({"epoch": epoch, **row, "seconds": round(self.seconds, 3)})
+                self._save()
+        with replacing(self.run.model) as temporary:
+            save_model(self.model, str(temporary))
+        self.run.finish()
+
+    def _train_epoch(self, epoch: int) -> tuple[Row, Tensor]:
+        """One epoch: its metrics, and the weight (n,) each sample got, NaN for those not seen."""
+        torch.manual_seed(derive(self.seed, "epoch", epoch))  # dropout and the like
+        for group in self.optimizer.param_groups:
+            group["lr"] = self.recipe.learning_rate(epoch)
+        self.objective.start_epoch(epoch)
+        self.model.train()
+        weights = torch.full((len(self.split.train),), torch.nan)
+        tally = _Tally()
+        for batch in self._batches(epoch):
+            self.optimizer.zero_grad(set_to_none=True)
+            result = self.objective(batch)
+            result.loss.backward()
+            self.optimizer.step()
+            self.objective.after_step()
+            if batch is not None and result.weights.train is not None:
+                assert batch.index is not None
+                weights[batch.index] = result.weights.train.to("cpu", torch.float32)
+            tally.add(result.loss.detach(), result.diagnostics)
+        row = tally.row(self._samples_per_epoch, self.recipe.reduction)
+        if not np.isfinite(row["train_loss"]):
+            raise RunError(
+                f"{self.run.folder}: the loss is {row['train_loss']} in epoch {epoch}; "
+                "lower the learning rate"
+            )
+        return row | _weight_metrics(weights), weights
+
+    def _batches(self, epoch: int) -> Iterator[Batch | None]:
+        if self.method.trains_on == "trusted":
+            yield from [None] * self.objective.steps_per_trusted_pass
+            return
+        train = self.split.train
+        order = torch.randperm(
+            len(train), generator=torch_generator(self.seed, "training order", epoch)
+        )
+        for index in order.split(self.recipe.batch_size):
+            inputs, targets = train.take(index)
+            yield Batch(inputs.to(self.device), targets.to(self.device), index)
+
+    @property
+    def _samples_per_epoch(self) -> int:
+        on_trusted = self.method.trains_on == "trusted"
+        return len(self.split.trusted if on_trusted else self.split.train)
+
+    def _open_ledger(self) -> NDArray[np.float16] | None:
+        if self.method.trains_on == "trusted":
+            return None
+        return self.run.open_ledger(self.recipe.epochs, len(self.split.train))
+
+    def _save(self) -> None:
+        state = {
+            "epoch": self.epoch,
+            "seconds": self.seconds,
+            "model": self.model.state_dict(),
+            "optimizer": self.optimizer.state_dict(),
+            "objective": self.objective.state_dict(),
+        }
+        with replacing(self.run.checkpoint) as temporary:
+            torch.save(state, temporary)
+
+    def _resume(self) -> None:
+        if self.run.checkpoint.exists():
+            state = torch.load(self.run.checkpoint, map_location=self.device, weights_only=True)
+            self.epoch, self.seconds = state["epoch"], state["seconds"]
+            self.model.load_state_dict(state["model"])
+            self.optimizer.load_state_dict(state["optimizer"])
+            self.objective.load_state_dict(state["objective"])
+        self.run.keep_epochs(self.epoch)
+
+
+@dataclass(frozen=True)
+class RunTask:
+    """What a method may ask of a run before its first step."""
+
+    training: Training
+
+    @property
+    def train(self) -> Dataset:
+        """The training set with its given labels."""
+        return self.training.split.train
+
+    @property
+    def trusted(self) -> Dataset:
+        """The trusted set."""
+        return self.training.split.trusted
+
+    @property
+    def true_weights(self) -> Tensor | None:
+        """What the simulated shift knows."""
+        return self.training.split.true_weights
+
+    def make_model(self) -> nn.Module:
+        """A fresh network on the run's device."""
+        return self.training.new_model()
+
+    def pretrain(self, epochs: int) -> nn.Module:
+        """A network trained without weights for `epochs` epochs, in a resumable run of its own.
+
+        It starts from the same initial parameters; its mini-batches are others.
+        """
+        training = self.training
+        spec = {**training.run.spec, "pretraining": epochs}
+        before = Training(
+            split=training.split,
+            make_model=training.make_model,
+            method=make("uniform"),
+            recipe=replace(training.recipe, epochs=epochs),
+            run=Run.create(training.run.folder / "pretraining", spec),
+            seed=derive(training.seed, "pretraining"),
+            device=training.device,
+        )
+        before.finish()
+        load_model(before.model, str(before.run.model), device=str(training.device))
+        return before.model
+
+
+class _Tally:
+    """Sums over an epoch's steps; the loss stays a tensor, so that no step waits for a device."""
+
+    def __init__(self) -> None:
+        self.steps = 0
+        self.loss: Tensor | float = 0.0
+        self.sums: dict[str, float] = {}
+
+    def add(self, loss: Tensor, diagnostics: Mapping[str, float]) -> None:
+        self.steps += 1
+        self.loss = self.loss + loss
+        for name, value in diagnostics.items():
+            self.sums[name] = self.sums.get(name, 0.0) + value
+
+    def row(self, samples: int, reduction: str) -> Row:
+        """Means over the steps; the loss as a mean over samples whatever the reduction."""
+        sums = dict(self.sums)
+        row: Row = {
+            "train_loss": float(self.loss) / (samples if reduction == "sum" else self.steps)
+        }
+        if "vanished" in sums:
+            row["vanished"] = int(sums.pop("vanished"))
+        return row | {name: value / self.steps for name, value in sums.items()}
+
+
+def evaluate(model: nn.Module, data: Dataset, device: torch.device) -> Row:
+    """Accuracy and balanced accuracy (the mean of the classes' accuracies), as fractions."""
+    model.eval()
+    hits = torch.zeros(data.num_classes, dtype=torch.int64)
+    with torch.inference_mode():
+        for index in torch.arange(len(data)).split(EVALUATION_BATCH):
+            inputs, targets = data.take(index)
+            right = model(inputs.to(device)).argmax(1).cpu() == targets
+            hits += torch.bincount(targets[right], minlength=data.num_classes)
+    counts = data.class_counts
+    recalls = (hits.double() / counts)[counts > 0]
+    return {
+        "test_accuracy": int(hits.sum()) / len(data),
+        "balanced_accuracy": float(recalls.mean()),
+    }
+
+
+def _weight_metrics(weights: Tensor) -> Row:
+    seen = weights[~weights.isnan()].double().numpy()
+    if not len(seen):
+        return {}
+    return {
+        "weighted": bool((seen != 1).any()),
+        "ess": effective_sample_size(seen),
+        "share_zero": float((seen == 0).mean()),
+        "weight_max": float(seen.max()),
+    }
+
+
+def _known(split: Split) -> dict[str, NDArray[Any]]:
+    known = {
+        "targets": split.train.targets,
+        "flipped": split.flipped,
+        "true_labels": split.true_labels,
+        "true_weights": split.true_weights,
+    }
+    return {name: value.numpy() for name, value in known.items() if value is not None}
+
+
+def _cuda(device: torch.device) -> list[int]:
+    return [device.index or 0] if device.type == "cuda" else []

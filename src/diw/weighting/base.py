@@ -1,0 +1,111 @@
+"""What a weighting method is: it looks at one training step and answers one number a sample."""
+
+import dataclasses
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any, ClassVar, Protocol
+
+import torch
+from torch import Tensor, nn
+
+from diw.batch import Batch, Criterion, Weights
+from diw.step import Step
+
+
+class Samples(Protocol):
+    """A labelled data set that can be indexed by tensors of row numbers."""
+
+    @property
+    def targets(self) -> Tensor:
+        """The labels as given, (n,)."""
+        ...
+
+    def take(self, index: Tensor) -> tuple[Any, Tensor]:
+        """The inputs and labels of some rows."""
+        ...
+
+    def __len__(self) -> int: ...
+
+
+class Task(Protocol):
+    """What a method may ask of its host before training; methods never import training."""
+
+    @property
+    def train(self) -> Samples | None:
+        """The whole training set, where the host has it at hand."""
+        ...
+
+    @property
+    def trusted(self) -> Samples:
+        """The whole trusted set."""
+        ...
+
+    @property
+    def true_weights(self) -> Tensor | None:
+        """What a simulated shift knows: the true weight of each training sample, (n,), or None."""
+        ...
+
+    def make_model(self) -> nn.Module:
+        """A freshly initialised network of the kind that is trained."""
+        ...
+
+    def pretrain(self, epochs: int) -> nn.Module:
+        """A network trained without weights for some epochs; an interrupted call goes on."""
+        ...
+
+
+State = Mapping[str, Tensor]
+"""Parameters and buffers by name, as `Module.state_dict` gives them."""
+
+
+@dataclasses.dataclass(kw_only=True)
+class Weighting(ABC):
+    """One method. Its dataclass fields are its configuration, their docstrings the explanation.
+
+    Subclasses with a `name` are registered by being defined. The weights that
+    `weigh` returns need no scale: the objective normalises them to mean one.
+    """
+
+    name: ClassVar[str] = ""
+    """The canonical name: the paper's, in lower case. Empty for shared parts."""
+    aliases: ClassVar[tuple[str, ...]] = ()
+    trains_on: ClassVar[str] = "train"
+    """"train", or "trusted" for a method that leaves the training data alone."""
+    taps: ClassVar[bool] = False
+    """Whether `Step` must catch what enters a hidden layer."""
+
+    def prepare(self, task: Task) -> State | None:
+        """Get ready, once, before the first step; may return the parameters to start from."""
+        return None
+
+    @abstractmethod
+    def weigh(self, step: Step) -> Weights:
+        """The weights of one step."""
+
+    def after_step(self) -> None:  # noqa: B027
+        """Act after an optimiser step, once; for a method with an optimiser of its own."""
+
+    def losses(self, values: Any, batch: Batch, criterion: Criterion) -> Tensor:
+        """One loss a sample, (n,); a method that corrects losses overrides this."""
+        assert batch.targets is not None
+        return criterion(values, batch.targets)
+
+    def state_dict(self) -> dict[str, Any]:
+        """What the method has learned besides its configuration; tensors and plain values."""
+        return {}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:  # noqa: B027
+        """Take over what `state_dict` gave."""
+
+    def fields(self) -> dict[str, Any]:
+        """The configuration by field name."""
+        return {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.init}
+
+
+def normalised(weights: Tensor) -> Tensor:
+    """Weights scaled to mean one, (n,); weights that are all zero stay zero.
+
+    Fang et al. 2020, Section 5: normalised within each mini-batch.
+    """
+    mean = weights.mean()
+    return torch.where(mean > 0, weights / torch.where(mean > 0, mean, 1), 0.0).to(weights.dtype)

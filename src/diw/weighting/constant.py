@@ -1,0 +1,54 @@
+"""Methods that look at nothing: the baselines that every other method must beat."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+
+from diw.batch import Weights, first_tensor
+from diw.step import Step
+from diw.weighting.base import Weighting
+
+
+@dataclass(kw_only=True)
+class Uniform(Weighting):
+    """All weights are one: plain training on the training data as they are."""
+
+    name: ClassVar[str] = "uniform"
+
+    def weigh(self, step: Step) -> Weights:
+        """Ones, (n,)."""
+        device = first_tensor(step.train.inputs).device
+        return Weights(torch.ones(len(step.train), device=device))
+
+
+@dataclass(kw_only=True)
+class Random(Weighting):
+    """Rectified Gaussian weights, max(0, N(0, 1)), drawn anew in every epoch.
+
+    Fang et al. 2020, Section 5: the control that shows how much of a gain is mere
+    randomness.
+    """
+
+    name: ClassVar[str] = "random"
+
+    def weigh(self, step: Step) -> Weights:
+        """max(0, ξ) with ξ standard normal, (n,)."""
+        device = first_tensor(step.train.inputs).device
+        return Weights(step.normal("random weights").clamp(min=0).float().to(device))
+
+
+@dataclass(kw_only=True)
+class Clean(Weighting):
+    """Trains on the trusted samples alone; the training data do not count.
+
+    An epoch is one pass over the trusted set.
+    """
+
+    name: ClassVar[str] = "clean"
+    trains_on: ClassVar[str] = "trusted"
+
+    def weigh(self, step: Step) -> Weights:
+        """Nothing for the training batch, ones (m,) for the trusted one."""
+        device = first_tensor(step.trusted.inputs).device
+        return Weights(train=None, trusted=torch.ones(len(step.trusted), device=device))
