@@ -4,7 +4,7 @@ LeCun et al. 1998; Fang et al. 2020, Appendix: C(5x5, 6) - pool - C(5x5, 16) - p
 with ReLU and max-pooling.
 """
 
-from typing import final
+from typing import ClassVar, final
 
 from torch import Tensor, nn
 
@@ -20,6 +20,9 @@ class LeNet5(nn.Module):
         shape: (channels, height, width), at least 12 x 12.
         num_classes: k, the width of the output.
     """
+
+    mode_free: ClassVar[bool] = True
+    """Training and evaluation are the same arithmetic, so one forward serves both."""
 
     def __init__(self, shape: tuple[int, ...], num_classes: int) -> None:
         super().__init__()

@@ -2,7 +2,7 @@
 
 from itertools import pairwise
 from math import prod
-from typing import final
+from typing import ClassVar, final
 
 from torch import Tensor, nn
 
@@ -16,6 +16,9 @@ class MLP(nn.Module):
         num_classes: k, the width of the output.
         hidden: The widths of the hidden layers.
     """
+
+    mode_free: ClassVar[bool] = True
+    """Training and evaluation are the same arithmetic, so one forward serves both."""
 
     def __init__(
         self, shape: tuple[int, ...], num_classes: int, hidden: tuple[int, ...] = (128, 128)
