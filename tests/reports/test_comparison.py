@@ -56,8 +56,10 @@ def test_shared_entries() -> None:
 
 def test_a_spec_in_words() -> None:
     words = describe(make_spec())
-    assert words.title == "Fashion-MNIST (embedded subset), 40% symmetric label noise"
-    assert words.protocol == "LeNet-5, 500 trusted samples, 12 epochs, batches of 256"
+    assert words.title == "40% symmetric label noise on Fashion-MNIST"
+    assert words.protocol == (
+        "embedded subset, LeNet-5, 500 trusted samples, 12 epochs, batches of 256"
+    )
 
 
 @pytest.mark.parametrize(
@@ -77,5 +79,5 @@ def test_shifts_in_words(shift: str, words: str) -> None:
 def test_own_data_keep_their_names(tmp_path: Path) -> None:
     run = Run.create(tmp_path / "r", make_spec(data="mine.csv", trusted="good.csv", model="a:b"))
     words = describe(run.spec)
-    assert words.title.startswith("mine.csv, ")
+    assert words.title.endswith("on mine.csv")
     assert words.protocol.startswith("a:b, trusted: good.csv")

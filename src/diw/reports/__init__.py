@@ -6,6 +6,7 @@ records → summary → comparison → table (formats) and page (figures)
 from diw.reports.compare_table import compare_table
 from diw.reports.comparison import Comparison, Trial, compare_runs
 from diw.reports.formats import show
+from diw.reports.page import write_report
 from diw.reports.summary import Summary, results_json, summarise
 from diw.reports.tables import Cell, Column, Table
 
@@ -21,4 +22,5 @@ __all__ = [
     "results_json",
     "show",
     "summarise",
+    "write_report",
 ]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 _DATA = {
-    "embedded": "Fashion-MNIST (embedded subset)",
+    "embedded": "Fashion-MNIST",
     "fashion-mnist": "Fashion-MNIST",
     "cifar-10": "CIFAR-10",
     "cifar-100": "CIFAR-100",
@@ -19,7 +19,7 @@ class Description:
     """What was run."""
 
     title: str
-    """The question: data and shift."""
+    """The question: shift and data."""
     protocol: str
     """How it was asked: model, trusted samples, epochs, batch size."""
 
@@ -27,8 +27,7 @@ class Description:
 def describe(spec: Mapping[str, Any]) -> Description:
     """Say in words what runs with `spec` in common have done; unknown names stay as they are."""
     data = str(spec.get("data", "own data"))
-    shift = shift_in_words(str(spec.get("shift", "none")))
-    parts: list[str] = []
+    parts = ["embedded subset"] if data == "embedded" else []
     if "model" in spec:
         parts.append(_MODELS.get(str(spec["model"]), str(spec["model"])))
     trusted = spec.get("trusted")
@@ -40,7 +39,16 @@ def describe(spec: Mapping[str, Any]) -> Description:
         parts.append(count(int(spec["epochs"]), "epoch"))
     if "batch_size" in spec:
         parts.append(f"batches of {spec['batch_size']}")
-    return Description(f"{_DATA.get(data, data)}, {shift}", ", ".join(parts))
+    return Description(
+        _title(_DATA.get(data, data), str(spec.get("shift", "none"))), ", ".join(parts)
+    )
+
+
+def _title(data: str, shift: str) -> str:
+    if shift == "none":
+        return f"{data}, no simulated shift"
+    words = shift_in_words(shift)
+    return f"{words[0].upper()}{words[1:]} on {data}"
 
 
 def shift_in_words(shift: str) -> str:
