@@ -2,12 +2,13 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal
-
-import torch
-from torch import nn
+from typing import TYPE_CHECKING, Literal
 
 from diw.errors import UsageError
+
+if TYPE_CHECKING:
+    import torch
+    from torch import nn
 
 
 @dataclass(frozen=True)
@@ -48,8 +49,10 @@ class Recipe:
             raise UsageError(f"reduction: choose mean or sum, not {self.reduction!r}")
         self.learning_rate(1)
 
-    def make_optimizer(self, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
+    def make_optimizer(self, parameters: "Iterable[nn.Parameter]") -> "torch.optim.Optimizer":
         """The optimiser for some parameters, at the first epoch's learning rate."""
+        import torch
+
         if self.optimizer == "adam":
             return torch.optim.Adam(parameters, lr=self.lr, weight_decay=self.weight_decay)
         return torch.optim.SGD(

@@ -17,15 +17,18 @@ VERBS = ("compare", "data", "methods", "report", "weights")
 EXAMPLES = """
 \b
 Examples:
-  diw compare                                 what dirty labels cost, and what DIW wins back
-  diw compare --shift pair:0.3 --methods all  every method of the paper
-  diw weights train.csv trusted.csv --out w.csv
-  diw methods                                 every method and its fields
+  diw compare                                   what dirty labels cost, what DIW wins back
+  diw compare --shift pair:0.3 --methods all    every method on another kind of noise
+  diw weights train.csv trusted.csv --out w.csv weights for a table
+  diw methods                                   every method and its fields
 """
 
 
 class Verbs(click.Group):
     """A group that imports a verb's module when it is asked for."""
+
+    asked: click.Command | None = None
+    """The verb in use, so that an error can name its flag."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The verbs."""
@@ -35,7 +38,8 @@ class Verbs(click.Group):
         """The click command of one verb."""
         if cmd_name not in VERBS:
             return None
-        return getattr(import_module(f"diw.cli.{cmd_name}"), cmd_name)
+        self.asked = getattr(import_module(f"diw.cli.{cmd_name}"), cmd_name)
+        return self.asked
 
 
 @click.group(cls=Verbs, epilog=EXAMPLES, context_settings={"help_option_names": ["-h", "--help"]})
@@ -53,11 +57,14 @@ def main(arguments: list[str] | None = None) -> None:
     try:
         code: Any = diw.main(arguments, prog_name="diw", standalone_mode=False)
         sys.exit(code if isinstance(code, int) else 0)
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message())
+        sys.exit(2)
     except click.ClickException as error:
         _say(error.format_message())
         sys.exit(2 if isinstance(error, click.UsageError) else 1)
     except UsageError as error:
-        _say(str(error))
+        _say(_naming_the_flag(str(error)))
         sys.exit(2)
     except (RunError, OSError) as error:
         _say(str(error))
@@ -65,6 +72,19 @@ def main(arguments: list[str] | None = None) -> None:
     except (KeyboardInterrupt, click.Abort):
         _say("interrupted; the same command goes on where it stopped")
         sys.exit(130)
+
+
+def _naming_the_flag(message: str) -> str:
+    """A library's "shift: …" as the command line's "--shift: …", where the verb has that flag."""
+    argument, colon, rest = message.partition(":")
+    if not colon or diw.asked is None:
+        return message
+    parameters = diw.asked.params
+    flags = {flag.lstrip("-").replace("-", "_"): flag for p in parameters for flag in p.opts}
+    if "." in argument and "set" in flags:
+        return f"--set {message}"
+    flag = flags.get(argument) or flags.get(f"{argument}s")
+    return f"{flag}:{rest}" if flag and flag.startswith("-") else message
 
 
 def _say(text: str) -> None:

@@ -1,7 +1,1 @@
-"""Runs as data: what to run, running one, running many."""
-
-from diw.experiments.execute import execute
-from diw.experiments.grid import run_all
-from diw.experiments.spec import RunSpec
-
-__all__ = ["RunSpec", "execute", "run_all"]
+"""Runs as data: what to run (`spec`), running one (`execute`), running many (`grid`)."""

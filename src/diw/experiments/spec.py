@@ -1,7 +1,7 @@
 """What one run is: everything that decides its result, and nothing else."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ FORMAT = 1
 class RunSpec:
     """One run. Its hash names the run's folder, so equal specs are one run."""
 
-    method: str
+    method: str = "diw"
     """Canonical name of the method."""
     method_fields: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """All fields of the method, defaults included."""
@@ -54,6 +54,18 @@ class RunSpec:
         recipe = {name: values[name] for name in asdict(Recipe())}
         own = {k: v for k, v in values.items() if k not in recipe and k != "format"}
         return cls(**own, recipe=Recipe(**recipe))
+
+    def with_method(self, name: str, fields: Mapping[str, Any] | None = None) -> "RunSpec":
+        """This setting with another method: its canonical name and all of its fields.
+
+        Args:
+            name: A method's name or alias.
+            fields: The fields to set, the others keep their defaults.
+        """
+        from diw.weighting import make
+
+        method = make(name, fields)
+        return replace(self, method=method.name, method_fields=method.fields())
 
     def run(self, folder: Path) -> Run:
         """The run of this spec below `folder`, whether it exists yet or not."""
