@@ -58,7 +58,7 @@ def test_a_spec_in_words() -> None:
     words = describe(make_spec())
     assert words.title == "40% symmetric label noise on Fashion-MNIST"
     assert words.protocol == (
-        "embedded subset, LeNet-5, 500 trusted samples, 12 epochs, batches of 256"
+        "Embedded subset, LeNet-5, 500 trusted samples, 12 epochs, batches of 256"
     )
 
 

@@ -20,7 +20,8 @@ def runs_table(comparison: Comparison) -> Table:
     """Every run of a comparison with its own numbers and its folder."""
     rows: list[tuple[Cell, ...]] = []
     for label, trials in comparison.methods.items():
-        for summary in (trial.summary for trial in trials):
+        for trial in trials:
+            summary = trial.summary
             rows.append(
                 (
                     text_cell(label),
@@ -31,7 +32,7 @@ def runs_table(comparison: Comparison) -> Table:
                     number_cell(summary.weight_auroc, digits=3),
                     number_cell(summary.ess, scale=100, digits=1),
                     number_cell(summary.seconds, digits=0),
-                    text_cell(summary.run),
+                    Cell(trial.run.folder.name, summary.run),
                 )
             )
     return Table(COLUMNS, tuple(rows))

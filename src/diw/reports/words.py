@@ -27,7 +27,7 @@ class Description:
 def describe(spec: Mapping[str, Any]) -> Description:
     """Say in words what runs with `spec` in common have done; unknown names stay as they are."""
     data = str(spec.get("data", "own data"))
-    parts = ["embedded subset"] if data == "embedded" else []
+    parts = ["Embedded subset"] if data == "embedded" else []
     if "model" in spec:
         parts.append(_MODELS.get(str(spec["model"]), str(spec["model"])))
     trusted = spec.get("trusted")
