@@ -68,12 +68,27 @@ def test_a_spec_in_words() -> None:
         ("none", "no simulated shift"),
         ("pair:0.3", "30% pair-flip label noise"),
         ("symmetric:0.125", "12.5% symmetric label noise"),
-        ("prior:0.2,100", "shift prior:0.2,100"),
-        ("longtail:10", "shift longtail:10"),
+        ("prior:0.2,100", "class-prior shift (20% minority, 100:1)"),
+        (
+            "prior:0.2,1e+2+pair:0.3",
+            "class-prior shift (20% minority, 1e+2:1) and 30% pair-flip label noise",
+        ),
+        ("longtail:10", "long-tailed classes (10:1)"),
+        ("contaminated:0.2", "20% contamination of the classes"),
+        ("contaminated:file.csv", "shift contaminated:file.csv"),
+        ("covariate:2,3", "covariate shift (strength 2)"),
+        ("matrix:noise.csv", "label noise by noise.csv"),
+        ("prior:", "shift prior:"),
+        ("newer:1", "shift newer:1"),
     ],
 )
 def test_shifts_in_words(shift: str, words: str) -> None:
     assert shift_in_words(shift) == words
+
+
+def test_trusted_samples_in_words() -> None:
+    assert "10 trusted samples a class" in describe(make_spec(trusted="10/class")).protocol
+    assert "trusted" not in describe(make_spec(trusted=None)).protocol
 
 
 def test_own_data_keep_their_names(tmp_path: Path) -> None:

@@ -11,7 +11,18 @@ from diw.errors import UsageError
 from diw.records import Run, spec_hash
 from diw.reports.summary import Summary, summarise
 
-SETTING = ("data", "test", "label", "shift", "trusted", "model", "epochs", "batch_size")
+SETTING = (
+    "data",
+    "data_files",
+    "train_samples",
+    "test_samples",
+    "shift",
+    "trusted",
+    "trusted_in_train",
+    "model",
+    "epochs",
+    "batch_size",
+)
 """Runs that differ in one of these answer different questions and never share a table.
 
 What else differs (a method's fields, a learning rate of its own) belongs to the method.

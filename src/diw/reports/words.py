@@ -1,5 +1,6 @@
 """A spec in words, for titles."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +11,7 @@ _DATA = {
     "cifar-10": "CIFAR-10",
     "cifar-100": "CIFAR-100",
 }
-_MODELS = {"lenet5": "LeNet-5", "resnet32": "ResNet-32", "mlp": "MLP"}
+_MODELS = {"lenet5": "LeNet-5", "resnet32": "ResNet-32", "mlp": "MLP", "auto": "default network"}
 _FLIPS = {"symmetric": "symmetric", "pair": "pair-flip"}
 
 
@@ -30,11 +31,8 @@ def describe(spec: Mapping[str, Any]) -> Description:
     parts = ["Embedded subset"] if data == "embedded" else []
     if "model" in spec:
         parts.append(_MODELS.get(str(spec["model"]), str(spec["model"])))
-    trusted = spec.get("trusted")
-    if isinstance(trusted, int):
-        parts.append(count(trusted, "trusted sample"))
-    elif trusted is not None:
-        parts.append(f"trusted: {trusted}")
+    if spec.get("trusted") is not None:
+        parts.append(_trusted(spec["trusted"]))
     if "epochs" in spec:
         parts.append(count(int(spec["epochs"]), "epoch"))
     if "batch_size" in spec:
@@ -42,6 +40,16 @@ def describe(spec: Mapping[str, Any]) -> Description:
     return Description(
         _title(_DATA.get(data, data), str(spec.get("shift", "none"))), ", ".join(parts)
     )
+
+
+def _trusted(trusted: object) -> str:
+    """A number, "N/class", or a file."""
+    if isinstance(trusted, int):
+        return count(trusted, "trusted sample")
+    number, slash, _ = str(trusted).partition("/class")
+    if slash and number.isdecimal():
+        return f"{count(int(number), 'trusted sample')} a class"
+    return f"trusted: {trusted}"
 
 
 def _title(data: str, shift: str) -> str:
@@ -53,16 +61,37 @@ def _title(data: str, shift: str) -> str:
 
 def shift_in_words(shift: str) -> str:
     """`symmetric:0.4` as "40% symmetric label noise"; what is not known as it was given."""
-    name, _, argument = shift.partition(":")
-    if name == "none":
-        return "no simulated shift"
+    parts = re.split(r"\+(?=[a-z]+:)", shift)
+    return " and ".join(map(_part_in_words, parts))
+
+
+def _part_in_words(part: str) -> str:
+    name, _, argument = part.partition(":")
+    numbers = argument.split(",")
     try:
-        rate = float(argument)
-    except ValueError:
-        return f"shift {shift}"
-    if name in _FLIPS:
-        return f"{100 * rate:.4g}% {_FLIPS[name]} label noise"
-    return f"shift {shift}"
+        match name:
+            case "none":
+                return "no simulated shift"
+            case "symmetric" | "pair":
+                return f"{_percent(numbers[0])} {_FLIPS[name]} label noise"
+            case "matrix":
+                return f"label noise by {argument}"
+            case "contaminated":
+                return f"{_percent(numbers[0])} contamination of the classes"
+            case "prior":
+                return f"class-prior shift ({_percent(numbers[0])} minority, {numbers[1]}:1)"
+            case "longtail":
+                return f"long-tailed classes ({numbers[0]}:1)"
+            case "covariate":
+                return f"covariate shift (strength {numbers[0]})"
+            case _:
+                return f"shift {part}"
+    except (ValueError, IndexError):
+        return f"shift {part}"
+
+
+def _percent(fraction: str) -> str:
+    return f"{100 * float(fraction):.4g}%"
 
 
 def count(number: int, thing: str) -> str:

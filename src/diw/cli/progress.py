@@ -1,0 +1,203 @@
+"""Live progress read from run records, whoever writes them: a thread, a process, another machine.
+
+    with progress([Tracked(run, "diw seed 1", 60), ...]):
+        ...  # the work
+
+One bar a run in an interactive terminal; plain lines without control codes anywhere else.
+"""
+
+import sys
+import threading
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Literal, Protocol, TextIO
+
+from diw.records import Row, Run
+
+INTERVAL = 0.5
+"""Seconds between two looks at the records."""
+
+RECENT = 10
+"""Epochs that the time left is estimated from: warm-up epochs are quicker than the rest."""
+
+State = Literal["waiting", "running", "done"]
+
+
+@dataclass(frozen=True)
+class Tracked:
+    """A run to watch; its folder need not exist yet."""
+
+    run: Run
+    label: str
+    epochs: int
+
+
+@dataclass
+class Watch:
+    """What the records say of one run, reread only when they have changed."""
+
+    tracked: Tracked
+    state: State = "waiting"
+    rows: list[Row] = field(default_factory=list[Row])
+    known: int = 0
+    """Epochs that were there before the work began."""
+    _stamp: tuple[int, int] | None = None
+
+    def begin(self) -> None:
+        """Take note of what an earlier session left."""
+        self.look()
+        self.known = len(self.rows)
+        if self.state == "running":
+            self.state = "waiting"
+
+    def look(self) -> None:
+        """Read what is new; files that come or go meanwhile are looked at next time."""
+        run = self.tracked.run
+        try:
+            finished = run.finished
+            changed = self._reread()
+            started = changed or (run.folder / "spec.json").exists()
+        except OSError:
+            return
+        if finished:
+            self.state = "done"
+        elif changed or (started and self.known == 0):
+            self.state = "running"
+
+    def _reread(self) -> bool:
+        """Whether there was anything new in the metrics."""
+        path = self.tracked.run.folder / "metrics.jsonl"
+        if not path.exists():
+            return False
+        stat = path.stat()
+        stamp = (stat.st_mtime_ns, stat.st_size)
+        if stamp == self._stamp:
+            return False
+        self._stamp, self.rows = stamp, self.tracked.run.metrics()
+        return True
+
+    @property
+    def epoch(self) -> int:
+        """The last finished epoch."""
+        return len(self.rows)
+
+    @property
+    def seconds_left(self) -> float | None:
+        """At the pace of the recent epochs; None before there is one."""
+        if not self.rows:
+            return None
+        recent = [0.0, *(float(row["seconds"]) for row in self.rows)][-RECENT - 1 :]
+        pace = (recent[-1] - recent[0]) / (len(recent) - 1)
+        return max(0.0, pace * (self.tracked.epochs - self.epoch))
+
+    @property
+    def numbers(self) -> str:
+        """Loss and test accuracy of the last finished epoch."""
+        if not self.rows:
+            return ""
+        last = self.rows[-1]
+        loss = f"loss {last['train_loss']:.3f}, " if last.get("train_loss") is not None else ""
+        return f"{loss}test {100 * last['test_accuracy']:.1f}%"
+
+
+class Display(Protocol):
+    """Something that shows the watches again after each look."""
+
+    def update(self, watches: Sequence[Watch]) -> None:
+        """Show what has changed."""
+        ...
+
+    def close(self) -> None:
+        """Leave the stream in order."""
+        ...
+
+
+@contextmanager
+def progress(
+    runs: Sequence[Tracked], stream: TextIO | None = None, interval: float = INTERVAL
+) -> Generator[None]:
+    """Show the progress of `runs` while the block does the work.
+
+    Args:
+        runs: What to watch.
+        stream: Where to show it, the standard error by default.
+        interval: Seconds between two looks.
+    """
+    from diw.reports.formats import is_interactive
+
+    out = stream or sys.stderr
+    watches = [Watch(tracked) for tracked in runs]
+    for watch in watches:
+        watch.begin()
+    if is_interactive(out):
+        from diw.cli.bars import Bars
+
+        display: Display = Bars(watches, out)
+    else:
+        display = Lines(out)
+    stop = threading.Event()
+
+    def follow() -> None:
+        while True:
+            ended = stop.wait(interval)
+            for watch in watches:
+                watch.look()
+            display.update(watches)
+            if ended:
+                return
+
+    display.update(watches)
+    thread = threading.Thread(target=follow, name="diw-progress", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
+        display.close()
+
+
+class Lines:
+    """Plain lines: a run's start, every tenth of its epochs, its end."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._said: dict[int, tuple[State, int]] = {}
+
+    def update(self, watches: Sequence[Watch]) -> None:
+        """Print the lines that are due."""
+        for place, watch in enumerate(watches):
+            line = self._line(place, watch)
+            if line:
+                self._stream.write(f"{watch.tracked.label}: {line}\n")
+        self._stream.flush()
+
+    def close(self) -> None:
+        """Nothing is left open."""
+
+    def _line(self, place: int, watch: Watch) -> str | None:
+        first = place not in self._said
+        state, tenth = self._said.get(place, ("waiting", 10 * watch.known // watch.tracked.epochs))
+        reached = 10 * watch.epoch // watch.tracked.epochs
+        self._said[place] = (watch.state, max(tenth, reached))
+        counted = f"epoch {watch.epoch}/{watch.tracked.epochs}"
+        if watch.state == "done" and state != "done":
+            return f"{'already done' if first else 'done'}, {counted}, {watch.numbers}"
+        if watch.state != "running":
+            return None
+        if state == "waiting":
+            begin = f"goes on after epoch {watch.known}" if watch.known else "starts"
+            return begin if watch.epoch == watch.known else f"{begin}; {counted}, {watch.numbers}"
+        if reached > tenth:
+            return f"{counted}, {watch.numbers}, {clock(watch.seconds_left)} left"
+        return None
+
+
+def clock(seconds: float | None) -> str:
+    """`1:05` or `1:02:05`; dashes where it is not known."""
+    if seconds is None:
+        return "-:--"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

@@ -1,0 +1,49 @@
+"""`diw report`: the table and the page again, from run records alone."""
+
+from pathlib import Path
+
+import click
+
+from diw.cli.options import FILE, json_option, writable_file
+
+EXAMPLES = """
+\b
+Examples:
+  diw report runs                             every finished run below a folder
+  diw report runs/compare --out noise.html    to a file of your choice
+  diw report runs --json results.json         the numbers for a program
+"""
+
+
+@click.command(epilog=EXAMPLES)
+@click.argument("runs", type=click.Path(path_type=Path))
+@click.option("--out", type=FILE, help="The page; report.html in RUNS without it.")
+@json_option
+def report(runs: Path, out: Path | None, json_file: Path | None) -> None:
+    """Show the results of finished runs and write their report page.
+
+    RUNS is a run or a folder of runs. Nothing is trained; unfinished runs are
+    left out.
+    """
+    from diw.records import find_runs, write_json
+    from diw.reports import compare_runs, compare_table, results_json, show, write_report
+    from diw.reports.comparison import shared
+
+    found = find_runs(runs)
+    comparisons = compare_runs(found)
+    page = out or runs / "report.html"
+    writable_file(page, "out")
+    writable_file(json_file, "json")
+    for place, comparison in enumerate(comparisons):
+        if place:
+            click.echo()
+        show(compare_table(comparison))
+    write_report(found, page)
+    click.echo(f"\nReport:  {page}")
+    unfinished = sum(not run.finished for run in found)
+    if unfinished:
+        click.echo(f"Left out: {unfinished} of {len(found)} runs, which are not finished.")
+    if json_file is not None:
+        trials = [trial for comparison in comparisons for trial in comparison.trials]
+        spec = shared([trial.run.spec for trial in trials])
+        write_json(json_file, results_json(spec, [trial.summary for trial in trials]))
