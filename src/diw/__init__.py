@@ -9,20 +9,42 @@ from typing import TYPE_CHECKING, Any
 from diw._version import __version__
 
 if TYPE_CHECKING:
+    from diw import weighting
+    from diw.batch import Batch, Weights
     from diw.matching import KMM, Match, kmm
+    from diw.objective import Objective, Result
+    from diw.weighting import Weighting
 
 _HOME = {
+    "Batch": "diw.batch",
     "KMM": "diw.matching",
     "Match": "diw.matching",
+    "Objective": "diw.objective",
+    "Result": "diw.objective",
+    "Weighting": "diw.weighting",
+    "Weights": "diw.batch",
     "kmm": "diw.matching",
 }
 
-__all__ = ["KMM", "Match", "__version__", "kmm"]
+__all__ = [
+    "KMM",
+    "Batch",
+    "Match",
+    "Objective",
+    "Result",
+    "Weighting",
+    "Weights",
+    "__version__",
+    "kmm",
+    "weighting",
+]
 
 
 def __getattr__(name: str) -> Any:
     if name in _HOME:
         return getattr(import_module(_HOME[name]), name)
+    if name == "weighting":
+        return import_module("diw.weighting")
     raise AttributeError(f"module 'diw' has no attribute {name!r}")
 
 

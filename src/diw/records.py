@@ -171,4 +171,7 @@ def find_runs(path: Path) -> list[Run]:
     """
     if not path.exists():
         raise UsageError(f"{path}: no such run or folder of runs")
-    return [Run(spec.parent) for spec in sorted(path.rglob("spec.json"))]
+    runs = [Run(spec.parent) for spec in sorted(path.rglob("spec.json"))]
+    folders = {run.folder for run in runs}
+    # A run inside another one's folder is a part of it: its pretraining.
+    return [run for run in runs if run.folder.parent not in folders]

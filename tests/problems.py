@@ -1,0 +1,57 @@
+"""A small shifted problem for tests of the loop: seconds, not minutes."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+from torch import nn
+
+from diw.data import Bundle, Dataset
+from diw.data.inputs import TensorInputs
+from diw.recipe import Recipe
+from diw.records import Run
+from diw.split import Split, make_split
+from diw.training import Training
+from diw.weighting import make
+from tests.networks import noisy_network, samples
+
+CLASSES = ("a", "b", "c")
+
+
+def tiny_bundle(n: int = 90) -> Bundle:
+    """Learnable rows of three classes, all clean."""
+
+    def part(rows: int, seed: int) -> Dataset:
+        inputs, targets = samples(rows, seed)
+        return Dataset(TensorInputs(inputs), targets, CLASSES)
+
+    clean = torch.ones(n, dtype=torch.bool)
+    return Bundle("tiny", "table", part(n, 1), part(40, 2), clean=clean)
+
+
+def tiny_split(seed: int = 0, shift: str = "symmetric:0.3") -> Split:
+    """Ninety rows, some of them mislabelled, twenty trusted."""
+    return make_split(tiny_bundle(), shift=shift, trusted=20, seed=seed)
+
+
+def tiny_training(
+    folder: Path,
+    method: str = "diw",
+    *,
+    epochs: int = 4,
+    seed: int = 0,
+    fields: dict[str, object] | None = None,
+    network: Callable[[], nn.Module] = noisy_network,
+    **recipe: object,
+) -> Training:
+    """A training of seconds; batches of 32, so that the last one is smaller."""
+    settings = {"lr": 0.01, "batch_size": 32, "trusted_batch_size": 16, **recipe}
+    return Training(
+        split=tiny_split(seed),
+        make_model=network,
+        method=make(method, fields),
+        recipe=Recipe(epochs=epochs, **settings),  # type: ignore[arg-type]
+        run=Run.create(folder, {"method": method, "seed": seed}),
+        seed=seed,
+        device=torch.device("cpu"),
+    )

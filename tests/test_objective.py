@@ -1,0 +1,217 @@
+import copy
+
+import pytest
+import torch
+from torch import nn
+
+import diw
+from diw.batch import Batch
+from diw.errors import UsageError
+from diw.objective import Objective
+from tests.networks import noisy_network, plain_network, samples
+
+
+def train(loss_of, model: nn.Module, steps: int = 5) -> list[torch.Tensor]:
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    torch.manual_seed(3)
+    for t in range(steps):
+        optimizer.zero_grad()
+        loss_of(samples(16, seed=t)).backward()
+        optimizer.step()
+    return [p.detach().clone() for p in model.parameters()]
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum"])
+@pytest.mark.parametrize("network", [plain_network, noisy_network])
+def test_weights_all_one_are_plain_training_bit_for_bit(network, reduction) -> None:
+    model = network()
+    plain = copy.deepcopy(model)
+    criterion = nn.CrossEntropyLoss(reduction=reduction)
+    objective = Objective(model, "uniform", samples(10), reduction=reduction)
+    ours = train(lambda batch: objective(batch).loss, model)
+    theirs = train(lambda batch: criterion(plain(batch[0]), batch[1]), plain)
+    assert all(torch.equal(a, b) for a, b in zip(ours, theirs, strict=True))
+    assert all(torch.equal(a, b) for a, b in zip(model.buffers(), plain.buffers(), strict=True))
+
+
+def test_diw_in_warm_up_is_plain_training_bit_for_bit() -> None:
+    model = noisy_network()
+    plain = copy.deepcopy(model)
+    objective = Objective(model, "diw", samples(10))
+    ours = train(lambda batch: objective(batch).loss, model)
+    theirs = train(lambda batch: nn.functional.cross_entropy(plain(batch[0]), batch[1]), plain)
+    assert all(torch.equal(a, b) for a, b in zip(ours, theirs, strict=True))
+
+
+def test_the_loss_is_the_weighted_mean_and_sum() -> None:
+    model = plain_network()
+    batch = samples(16)
+    losses = nn.functional.cross_entropy(model(batch[0]), batch[1], reduction="none")
+    for reduction, scale in (("mean", 1 / 16), ("sum", 1.0)):
+        objective = Objective(model, "random", samples(10), reduction=reduction, seed=1)
+        result = objective(batch)
+        weights = result.weights.train
+        torch.testing.assert_close(result.loss, (weights * losses).sum() * scale)
+        torch.testing.assert_close(weights.mean(), torch.tensor(1.0))
+        assert weights.min() == 0  # a rectified Gaussian
+
+
+def test_a_weight_of_zero_is_the_sample_left_out() -> None:
+    model = plain_network()
+    inputs, targets = samples(16)
+    objective = Objective(model, "random", samples(10))
+    result = objective((inputs, targets))
+    weights = result.weights.train
+    result.loss.backward()
+    with_zeros = [p.grad.clone() for p in model.parameters()]
+    model.zero_grad()
+    kept = weights > 0
+    losses = nn.functional.cross_entropy(model(inputs[kept]), targets[kept], reduction="none")
+    ((weights[kept] * losses).sum() / 16).backward()
+    for ours, theirs in zip(with_zeros, model.parameters(), strict=True):
+        torch.testing.assert_close(ours, theirs.grad)
+
+
+def test_under_no_grad_it_is_the_plain_loss_and_nothing_moves() -> None:
+    model = noisy_network().eval()
+    objective = Objective(model, "diw", samples(10))
+    objective.start_epoch(2)
+    before = copy.deepcopy(objective.state_dict())
+    batch = samples(16)
+    with torch.no_grad():
+        result = objective(batch)
+    expected = nn.functional.cross_entropy(model(batch[0]), batch[1])
+    torch.testing.assert_close(result.loss, expected.detach())
+    assert objective.state_dict() == before
+
+
+def test_clean_trains_on_the_trusted_samples_alone() -> None:
+    model = plain_network()
+    trusted = samples(10)
+    result = Objective(model, "clean", trusted)(None)
+    expected = nn.functional.cross_entropy(model(trusted[0]), trusted[1])
+    torch.testing.assert_close(result.loss, expected)
+    assert result.weights.train is None
+    with pytest.raises(UsageError, match="batch: diw needs a training batch"):
+        Objective(model, "diw", trusted)(None)
+
+
+def test_weights_alone_for_a_risk_of_ones_own() -> None:
+    model = plain_network()
+    objective = Objective(model, "diw", samples(20))
+    objective.start_epoch(2)
+    inputs, targets = samples(16)
+    outputs = model(inputs)
+    weights = objective.weigh((inputs, targets), outputs=outputs)
+    assert weights.train.shape == (16,)
+    assert not weights.train.requires_grad
+    assert all(p.grad is None for p in model.parameters())
+
+
+def test_the_trusted_batch_may_have_a_criterion_of_its_own() -> None:
+    # Training labels are complementary: a class that a sample is *not* of.
+    def complementary(outputs, targets):
+        return -torch.log1p(-outputs.softmax(1)[torch.arange(len(targets)), targets])
+
+    called = []
+
+    def ordinary(outputs, targets):
+        called.append(len(targets))
+        return nn.functional.cross_entropy(outputs, targets, reduction="none")
+
+    model = plain_network()
+    objective = Objective(
+        model, "diw", samples(20), criterion=complementary, trusted_criterion=ordinary
+    )
+    objective.start_epoch(2)
+    assert objective(samples(16)).loss.isfinite()
+    assert called == [20]
+
+
+def test_the_hosts_wrapped_model_runs_the_training_forward() -> None:
+    model = plain_network()
+    calls = []
+
+    class Wrapper(nn.Module):
+        def forward(self, x):
+            calls.append(len(x))
+            return model(x)
+
+    objective = Objective(model, "diw", samples(20))
+    objective.start_epoch(2)
+    objective(samples(16), model=Wrapper())
+    assert calls == [16]
+
+
+def test_shared_and_separate_probes_agree_where_the_network_has_no_mode() -> None:
+    weights = []
+    for probe in ("shared", "separate"):
+        objective = Objective(plain_network(), "diw", samples(20), probe=probe)
+        objective.start_epoch(2)
+        weights.append(objective.weigh(samples(16)).train)
+    assert torch.equal(*weights)
+
+
+def test_keyword_inputs() -> None:
+    class Named(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = plain_network()
+
+        def forward(self, x, scale):
+            return self.inner(x * scale)
+
+    def batch(n):
+        inputs, targets = samples(n)
+        return {"x": inputs, "scale": torch.ones(n, 1)}, targets
+
+    for method in ("diw", "reweight"):
+        objective = Objective(Named(), method, batch(20))
+        objective.start_epoch(2)
+        assert objective(batch(16)).loss.isfinite()
+
+
+def test_state_goes_on_bit_for_bit() -> None:
+    def make():
+        objective = Objective(plain_network(), diw.weighting.make("diw", {"momentum": 0.5}), data)
+        objective.start_epoch(2)
+        return objective
+
+    data = samples(50)
+    index = torch.arange(16)
+    first, second = make(), make()
+    for t in range(3):
+        first.weigh(Batch(*samples(16, seed=t), index))
+        first.after_step()
+    second.load_state_dict(first.state_dict())
+    batch = Batch(*samples(16, seed=9), index)
+    assert torch.equal(first.weigh(batch).train, second.weigh(batch).train)
+    assert second.t == 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"reduction": "none"}, "reduction: must be"),
+        ({"probe": "maybe"}, "probe: must be"),
+        ({"method": "dwi"}, r"method: there is no 'dwi' \(did you mean diw\?\)"),
+        ({"trusted": None}, "trusted: give the trusted samples"),
+    ],
+)
+def test_bad_arguments(arguments, message) -> None:
+    with pytest.raises(UsageError, match=message):
+        Objective(**{"model": plain_network(), "method": "diw", "trusted": samples(5), **arguments})
+
+
+def test_a_criterion_that_averages_is_named() -> None:
+    objective = Objective(plain_network(), "uniform", samples(5), criterion=nn.CrossEntropyLoss())
+    with pytest.raises(UsageError, match='criterion: it must give one loss a sample.*"none"'):
+        objective(samples(16))
+
+
+def test_bad_batch_and_epoch() -> None:
+    objective = Objective(plain_network(), "uniform", samples(5))
+    with pytest.raises(UsageError, match="batch: give"):
+        objective(samples(16)[0])
+    with pytest.raises(UsageError, match="epochs count from 1"):
+        objective.start_epoch(0)

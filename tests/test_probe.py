@@ -1,0 +1,94 @@
+import pytest
+import torch
+from torch import nn
+
+from diw.errors import UsageError
+from diw.models import LeNet5, ResNet32
+from diw.probe import Tap, is_mode_free, last_linear, looking, unwrap
+from tests.networks import noisy_network, plain_network, samples
+
+
+def snapshot(model: nn.Module) -> tuple[list[bool], list[torch.Tensor], torch.Tensor]:
+    modes = [module.training for module in model.modules()]
+    return modes, [b.clone() for b in model.buffers()], torch.get_rng_state()
+
+
+def assert_same(before, after) -> None:
+    assert before[0] == after[0]
+    assert all(torch.equal(a, b) for a, b in zip(before[1], after[1], strict=True))
+    assert torch.equal(before[2], after[2])
+
+
+@pytest.mark.parametrize("training", [False, None])
+def test_looking_leaves_no_trace(training: bool | None) -> None:
+    model = noisy_network()
+    model[1].eval()  # a frozen layer in a training network: each module has a mode of its own
+    before = snapshot(model)
+    with looking(model, training=training):
+        model[1].train()
+        model(samples(8)[0])
+        torch.rand(3)
+    assert_same(before, snapshot(model))
+
+
+def test_looking_leaves_no_trace_after_an_error() -> None:
+    model = noisy_network()
+    before = snapshot(model)
+    with pytest.raises(RuntimeError), looking(model):
+        model.train()(samples(8)[0])
+        model(torch.zeros(2, 99))
+    assert_same(before, snapshot(model))
+
+
+def test_mode_free_is_proven_by_type() -> None:
+    assert is_mode_free(plain_network())
+    assert is_mode_free(LeNet5((1, 28, 28), 10))
+    assert not is_mode_free(noisy_network())
+    assert not is_mode_free(ResNet32((3, 32, 32), 10))
+
+    class Unknown(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x if self.training else -x
+
+    assert not is_mode_free(nn.Sequential(Unknown()))
+
+    class Child(LeNet5):  # type: ignore[misc]
+        """A subclass does not inherit the promise: its forward may be another."""
+
+    assert not is_mode_free(Child((1, 28, 28), 10))
+
+
+def test_a_hook_revokes_the_proof() -> None:
+    model = plain_network()
+    model[0].register_forward_hook(lambda *_: None)
+    assert not is_mode_free(model)
+
+
+def test_lenet_in_both_modes_is_bitwise_the_same() -> None:
+    model = LeNet5((1, 28, 28), 10)
+    x = torch.rand(16, 1, 28, 28)
+    assert torch.equal(model.train()(x), model.eval()(x))
+
+
+def test_unwrap_finds_the_network_inside_wrappers() -> None:
+    model = plain_network()
+    assert unwrap(model) is model
+    assert unwrap(nn.DataParallel(model)) is model
+    assert unwrap(torch.compile(model)) is model  # type: ignore[arg-type]
+
+
+def test_tap_catches_what_enters_the_last_linear_layer() -> None:
+    model = plain_network()
+    x = samples(5)[0]
+    with Tap(model).listening() as caught:
+        model(x)
+    assert torch.equal(caught[0], model[:2](x))
+    assert not caught[0].requires_grad
+    assert last_linear(model) == "2"
+
+
+def test_tap_names_the_choices() -> None:
+    with pytest.raises(UsageError, match=r"no submodule 'fc'; choose one of 0, 1, 2"):
+        Tap(plain_network(), "fc")
+    with pytest.raises(UsageError, match="no nn.Linear"):
+        Tap(nn.Sequential(nn.Conv2d(1, 1, 1)))

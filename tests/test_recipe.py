@@ -1,0 +1,50 @@
+import pytest
+import torch
+
+from diw.errors import UsageError
+from diw.recipe import Recipe
+
+
+@pytest.mark.parametrize(
+    ("schedule", "rates"),
+    [
+        ("constant", {1: 0.1, 400: 0.1}),
+        ("step:100:0.1", {1: 0.1, 100: 0.1, 101: 0.01, 201: 0.001}),
+        ("exponential:0.5", {1: 0.1, 2: 0.05, 4: 0.0125}),
+    ],
+)
+def test_learning_rates_by_epoch(schedule, rates) -> None:
+    recipe = Recipe(lr=0.1, schedule=schedule)
+    assert {epoch: recipe.learning_rate(epoch) for epoch in rates} == pytest.approx(rates)
+
+
+def test_optimisers() -> None:
+    parameters = [torch.nn.Parameter(torch.zeros(1))]
+    sgd = Recipe(lr=0.2, momentum=0.9, weight_decay=0.01).make_optimizer(parameters)
+    assert isinstance(sgd, torch.optim.SGD)
+    assert sgd.defaults["momentum"] == 0.9
+    adam = Recipe(optimizer="adam", weight_decay=0.1).make_optimizer(parameters)
+    assert isinstance(adam, torch.optim.Adam)
+    assert adam.defaults["weight_decay"] == 0.1
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"epochs": 0},
+        {"batch_size": -1},
+        {"trusted_batch_size": 0},
+        {"lr": 0},
+        {"lr": float("nan")},
+        {"momentum": -1},
+        {"weight_decay": -1},
+        {"optimizer": "lion"},
+        {"reduction": "none"},
+        {"schedule": "cosine"},
+        {"schedule": "step:0:0.1"},
+        {"schedule": "step:5"},
+    ],
+)
+def test_bad_recipes_name_the_field(wrong) -> None:
+    with pytest.raises(UsageError, match=f"^{next(iter(wrong))}: "):
+        Recipe(**wrong)

@@ -1,0 +1,83 @@
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from diw.errors import UsageError
+from diw.records import Run, find_runs, replacing, spec_hash, write_json
+
+
+def test_the_hash_is_of_the_content_not_of_its_order() -> None:
+    assert spec_hash({"a": 1, "b": 2.5}) == spec_hash({"b": 2.5, "a": 1})
+    assert spec_hash({"a": 1}) != spec_hash({"a": 2})
+
+
+def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_text("old")
+    with pytest.raises(RuntimeError), replacing(path) as temporary:
+        temporary.write_text("half")
+        raise RuntimeError
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_json_never_holds_nan(tmp_path: Path) -> None:
+    with pytest.raises(ValueError):
+        write_json(tmp_path / "x.json", {"a": float("nan")})
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_torn_line_is_not_an_epoch(tmp_path: Path) -> None:
+    run = Run.create(tmp_path / "run", {})
+    run.append({"epoch": 1})
+    run.append({"epoch": 2})
+    with (run.folder / "metrics.jsonl").open("a") as file:
+        file.write('{"epoch": 3, "acc')
+    assert [row["epoch"] for row in run.metrics()] == [1, 2]
+    run.keep_epochs(1)
+    run.append({"epoch": 2})
+    assert [row["epoch"] for row in run.metrics()] == [1, 2]
+
+
+def test_the_ledger_goes_on_and_shows_finished_epochs_only(tmp_path: Path) -> None:
+    run = Run.create(tmp_path / "run", {})
+    run.open_ledger(3, 4)[0] = 1.5
+    run.append({"epoch": 1})
+    again = run.open_ledger(3, 4)
+    assert (again[0] == 1.5).all()
+    assert run.ledger().shape == (1, 4)
+    assert Run(tmp_path / "none").ledger().shape == (0, 0)
+
+
+def test_samples_come_back(tmp_path: Path) -> None:
+    run = Run.create(tmp_path / "run", {})
+    assert run.samples() == {}
+    run.write_samples(flipped=np.array([True, False]))
+    assert run.samples()["flipped"].tolist() == [True, False]
+
+
+def test_create_finds_a_run_again_and_keeps_its_spec(tmp_path: Path) -> None:
+    Run.create(tmp_path / "run", {"a": 1})
+    run = Run.create(tmp_path / "run", {"a": 1})
+    assert run.spec == {"a": 1}
+    assert not run.finished
+    run.finish()
+    assert run.finished
+
+
+def test_find_runs_takes_a_run_or_a_folder_of_runs(tmp_path: Path) -> None:
+    for name in ("b", "a"):
+        Run.create(tmp_path / name, {"name": name})
+    assert [run.folder.name for run in find_runs(tmp_path)] == ["a", "b"]
+    assert [run.folder.name for run in find_runs(tmp_path / "b")] == ["b"]
+    with pytest.raises(UsageError, match="no such run"):
+        find_runs(tmp_path / "none")
+
+
+def test_find_runs_leaves_out_pretraining(tmp_path: Path) -> None:
+    run = Run.create(tmp_path / "run", {"name": "run"})
+    Run.create(run.folder / "pretraining", {"name": "run", "pretraining": 20})
+    assert find_runs(tmp_path) == [run]
+    assert json.loads((run.folder / "spec.json").read_text()) == {"name": "run"}

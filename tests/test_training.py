@@ -1,0 +1,127 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from diw.errors import RunError
+from diw.training import Training, evaluate
+from tests.problems import tiny_split, tiny_training
+
+
+class Killed(BaseException):
+    """As sudden as a signal: nothing in the loop may catch it."""
+
+
+def results(training: Training) -> tuple:
+    rows = [{k: v for k, v in row.items() if k != "seconds"} for row in training.run.metrics()]
+    return rows, training.run.ledger().tobytes(), load_file(training.run.model)
+
+
+def assert_same(ours: tuple, theirs: tuple) -> None:
+    assert ours[0] == theirs[0]
+    assert ours[1] == theirs[1]
+    assert all(torch.equal(ours[2][name], theirs[2][name]) for name in theirs[2])
+
+
+@pytest.mark.parametrize("method", ["diw", "reweight", "clean"])
+@pytest.mark.parametrize("where", ["_train_epoch", "_save"])
+def test_a_killed_run_goes_on_bit_for_bit(method, where, tmp_path, monkeypatch) -> None:
+    fields = {"momentum": 0.5} if method == "diw" else None
+    optimizer = {"momentum": 0.9, "schedule": "step:2:0.1"}
+    whole = tiny_training(tmp_path / "whole", method, fields=fields, **optimizer)
+    whole.finish()
+
+    calls = []
+    original = getattr(Training, where)
+
+    def killed_in_the_third(self, *arguments):
+        calls.append(1)
+        if len(calls) == 3:
+            raise Killed
+        return original(self, *arguments)
+
+    monkeypatch.setattr(Training, where, killed_in_the_third)
+    with pytest.raises(Killed):
+        tiny_training(tmp_path / "killed", method, fields=fields, **optimizer).finish()
+    monkeypatch.undo()
+    torch.rand(17)  # another process has another random state
+    with (tmp_path / "killed" / "metrics.jsonl").open("a") as file:
+        file.write('{"epoch": 3, "train_l')  # a line torn by the kill
+    (tmp_path / "killed" / ".checkpoint.pt.999.tmp").write_bytes(b"half")
+    resumed = tiny_training(tmp_path / "killed", method, fields=fields, **optimizer)
+    assert not resumed.run.finished
+    resumed.finish()
+    assert resumed.run.finished
+    assert_same(results(resumed), results(whole))
+
+
+def test_training_leaves_the_global_random_state_alone(tmp_path: Path) -> None:
+    torch.manual_seed(5)
+    before = torch.get_rng_state()
+    tiny_training(tmp_path / "run", epochs=1).finish()
+    assert torch.equal(before, torch.get_rng_state())
+
+
+def test_the_ledger_holds_each_samples_weight(tmp_path: Path) -> None:
+    training = tiny_training(tmp_path / "run", fields={"warmup": 2})
+    training.finish()
+    ledger = training.run.ledger()
+    assert ledger.shape == (4, 90)
+    assert (ledger[:2] == 1).all()
+    assert not (ledger[2:] == 1).all()
+    np.testing.assert_allclose(ledger.astype(np.float64).mean(1), 1, atol=2e-3)  # float16
+    rows = training.run.metrics()
+    assert [row["weighted"] for row in rows] == [False, False, True, True]
+    assert [row["epoch"] for row in rows] == [1, 2, 3, 4]
+
+
+def test_trials_of_different_methods_share_data_and_initialisation(tmp_path: Path) -> None:
+    first = tiny_training(tmp_path / "a", "uniform")
+    second = tiny_training(tmp_path / "b", "diw")
+    for a, b in zip(first.model.parameters(), second.model.parameters(), strict=True):
+        assert torch.equal(a, b)
+    for a, b in zip(first._batches(3), second._batches(3), strict=True):
+        assert torch.equal(a.index, b.index)
+    first.finish()
+    second.finish()
+    # Warm-up is unweighted, so the first epochs are one and the same.
+    assert first.run.metrics()[0]["test_accuracy"] == second.run.metrics()[0]["test_accuracy"]
+    assert first.run.metrics()[0]["train_loss"] == second.run.metrics()[0]["train_loss"]
+
+
+def test_a_loss_that_is_nan_stops_the_run_and_says_so(tmp_path: Path) -> None:
+    training = tiny_training(tmp_path / "run", "uniform", lr=1e30)
+    with pytest.raises(RunError, match=r"the loss is (nan|inf) in epoch \d; lower the learning"):
+        training.finish()
+    assert not training.run.finished
+
+
+def test_an_epoch_of_clean_is_one_pass_over_the_trusted_set(tmp_path: Path) -> None:
+    training = tiny_training(tmp_path / "run", "clean", epochs=3)
+    training.finish()
+    assert training.objective.t == 3 * 2  # twenty trusted samples in batches of at most sixteen
+    assert training.run.ledger().size == 0
+
+
+def test_pretraining_is_a_run_of_its_own_and_resumes(tmp_path: Path) -> None:
+    training = tiny_training(tmp_path / "run")
+    model = training.objective.task.pretrain(2)
+    assert (tmp_path / "run" / "pretraining" / "done").exists()
+    again = tiny_training(tmp_path / "run").objective.task.pretrain(2)
+    for a, b in zip(model.parameters(), again.parameters(), strict=True):
+        assert torch.equal(a, b)
+
+
+def test_evaluate_counts_every_sample_and_balances_classes() -> None:
+    split = tiny_split()
+
+    class Always(torch.nn.Module):
+        def forward(self, x):
+            return torch.eye(3)[0].expand(len(x), 3)
+
+    row = evaluate(Always(), split.test, torch.device("cpu"))
+    share = (split.test.targets == 0).double().mean().item()
+    assert row["test_accuracy"] == pytest.approx(share)
+    assert row["balanced_accuracy"] == pytest.approx(1 / 3)
