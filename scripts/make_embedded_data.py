@@ -12,11 +12,13 @@ from pathlib import Path
 
 import numpy as np
 
+from diw.data.benchmarks import FASHION_MNIST
 from diw.data.embedded import PATH, digest
-from diw.data.idx import read_idx
+from diw.data.idx import parse_idx
+from diw.data.locate import read_content
 from diw.seeding import numpy_generator
 
-PARTS = {"train": ("train", 1000), "test": ("t10k", 200)}
+PER_CLASS = {"train": 1000, "test": 200}
 
 
 def stratified_rows(labels: np.ndarray, per_class: int, part: str) -> np.ndarray:
@@ -29,12 +31,13 @@ def stratified_rows(labels: np.ndarray, per_class: int, part: str) -> np.ndarray
 
 
 def subset(folder: Path) -> dict[str, np.ndarray]:
-    """The arrays of the embedded file."""
+    """The arrays of the embedded file, from files that are verified while they are read."""
     arrays: dict[str, np.ndarray] = {}
-    for part, (stem, per_class) in PARTS.items():
-        images = read_idx(folder / f"{stem}-images-idx3-ubyte.gz")
-        labels = read_idx(folder / f"{stem}-labels-idx1-ubyte.gz")
-        rows = stratified_rows(labels, per_class, part)
+    for part, files in (("train", FASHION_MNIST.train), ("test", FASHION_MNIST.test)):
+        images, labels = (
+            parse_idx(read_content(folder / file.name, file), file.name) for file in files
+        )
+        rows = stratified_rows(labels, PER_CLASS[part], part)
         arrays[f"{part}_images"] = images[rows]
         arrays[f"{part}_labels"] = labels[rows]
         arrays[f"{part}_rows"] = rows.astype(np.int32)

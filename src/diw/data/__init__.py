@@ -1,6 +1,23 @@
 """Data sets: the benchmarks, the embedded subset, and files of one's own."""
 
+from diw.data.benchmarks import BENCHMARKS, Benchmark, get_benchmark
 from diw.data.dataset import Bundle, Dataset, Inputs
-from diw.data.load import load
+from diw.data.encoding import Encoding
+from diw.data.load import EMBEDDED, load
+from diw.data.locate import find
+from diw.data.own import Rows, read_like
 
-__all__ = ["Bundle", "Dataset", "Inputs", "load"]
+__all__ = [
+    "BENCHMARKS",
+    "EMBEDDED",
+    "Benchmark",
+    "Bundle",
+    "Dataset",
+    "Encoding",
+    "Inputs",
+    "Rows",
+    "find",
+    "get_benchmark",
+    "load",
+    "read_like",
+]

@@ -11,6 +11,7 @@ from typing import Literal, Protocol, runtime_checkable
 import torch
 from torch import Tensor
 
+from diw.data.encoding import Encoding
 from diw.data.inputs import select_inputs
 
 
@@ -107,6 +108,7 @@ class Bundle:
         trusted: Trusted rows from a file of their own, or None.
         notes: What a reader must know about how the data were read (missing values and the like).
         clean: (n_train,) bool, rows whose labels are known to be right; None when nothing is known.
+        encoding: How the files were read, so that later files are read the same way.
     """
 
     name: str
@@ -116,3 +118,4 @@ class Bundle:
     trusted: Dataset | None = None
     notes: tuple[str, ...] = ()
     clean: Tensor | None = field(default=None, repr=False)
+    encoding: Encoding | None = field(default=None, repr=False)

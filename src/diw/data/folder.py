@@ -1,12 +1,14 @@
-"""Image files: one decoded at a time, resized to the shape the network expects."""
+"""Folders of images: one subfolder a class; decoded one at a time, when a mini-batch is taken."""
 
 import warnings
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
+from diw.data.encoding import ImageRows
 from diw.errors import UsageError
 
 if TYPE_CHECKING:
@@ -14,6 +16,77 @@ if TYPE_CHECKING:
 
 MAX_PIXELS = 1 << 26
 """Images of more pixels (64 million) are refused unread: a small file can unfold into gigabytes."""
+
+
+SUFFIXES = frozenset(
+    {".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff", ".pgm", ".ppm"}
+)
+"""Files with other endings are passed over."""
+
+LARGEST = 224
+"""Images of one size up to this side keep it."""
+
+COMMON = 64
+"""The side that images of different sizes, or of more than `LARGEST`, are resized to."""
+
+
+@dataclass(frozen=True)
+class Folder:
+    """Image files in a fixed order, and the names of their classes.
+
+    Attributes:
+        labels: One a file, or None for images that lie directly in the folder.
+    """
+
+    source: str
+    files: tuple[Path, ...]
+    labels: tuple[str, ...] | None
+
+
+def list_folder(path: Path) -> Folder:
+    """The images of a folder, by class and name; hidden files and folders are passed over."""
+    try:
+        entries = sorted(entry for entry in path.iterdir() if not entry.name.startswith("."))
+        classes = [entry for entry in entries if entry.is_dir()]
+        if not classes:
+            return Folder(str(path), tuple(_images(entries, path)), None)
+        files: list[Path] = []
+        labels: list[str] = []
+        for folder in classes:
+            inside = sorted(entry for entry in folder.iterdir() if not entry.name.startswith("."))
+            images = _images(inside, folder)
+            files += images
+            labels += [folder.name] * len(images)
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read: {error.strerror}") from None
+    return Folder(str(path), tuple(files), tuple(labels))
+
+
+def _images(entries: list[Path], folder: Path) -> list[Path]:
+    images = [entry for entry in entries if entry.suffix.lower() in SUFFIXES and entry.is_file()]
+    if not images:
+        raise UsageError(f"{folder}: holds no images ({', '.join(sorted(SUFFIXES))})")
+    return images
+
+
+def fit_folder(folder: Folder) -> tuple[ImageRows, tuple[str, ...]]:
+    """The shape all images of the folder are brought to, and what must be said about it.
+
+    Opens every file once (headers only), so a file that is no image is found now.
+    """
+    sizes: set[tuple[int, int]] = set()
+    grey = True
+    for file in folder.files:
+        with open_image(file) as image:
+            sizes.add((image.height, image.width))
+            grey = grey and image.mode in ("1", "L")
+    channels = 1 if grey else 3
+    height, width = next(iter(sizes))
+    if len(sizes) == 1 and max(height, width) <= LARGEST:
+        return ImageRows((channels, height, width)), ()
+    what = f"{len(sizes)} different sizes" if len(sizes) > 1 else f"{height} x {width} pixels"
+    note = f"{folder.source}: images of {what} are resized to {COMMON} x {COMMON}"
+    return ImageRows((channels, COMMON, COMMON)), (note,)
 
 
 def decode_image(path: Path, shape: tuple[int, int, int]) -> npt.NDArray[np.uint8]:

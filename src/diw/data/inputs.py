@@ -55,13 +55,13 @@ class MappedInputs:
         values: npt.NDArray[Any],
         *,
         channels_last: bool = False,
-        offset: npt.NDArray[np.float32] | None = None,
-        scale: npt.NDArray[np.float32] | None = None,
+        offset: npt.NDArray[np.float64] | None = None,
+        scale: npt.NDArray[np.float64] | None = None,
     ) -> None:
-        self._values = values
+        self._values = np.asarray(values)  # a plain view of the map: indexing it is quicker
         self._channels_last = channels_last
-        self._offset = None if offset is None else torch.from_numpy(offset)
-        self._scale = None if scale is None else torch.from_numpy(scale)
+        self._offset = offset
+        self._scale = scale
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -76,16 +76,16 @@ class MappedInputs:
 
     def take(self, index: Tensor) -> Tensor:
         """Rows `index` (b,) as float32 (b, *shape); only these rows are read."""
-        rows = np.ascontiguousarray(self._values[index.numpy()])
-        if rows.dtype != np.uint8:
-            rows = rows.astype(np.float32)
-        taken = torch.from_numpy(rows)
-        if self._channels_last:
-            taken = taken.permute(0, 3, 1, 2)
-        taken = _as_float(taken.reshape(len(index), *self.shape))
+        rows = self._values[index.numpy()]
         if self._offset is not None and self._scale is not None:
-            taken = (taken - self._offset) / self._scale
-        return taken
+            # In double precision: a large offset must not cost the digits that differ.
+            rows = ((rows - self._offset) / self._scale).astype(np.float32)
+        elif rows.dtype != np.uint8:
+            rows = rows.astype(np.float32)
+        if self._channels_last:
+            rows = rows.transpose(0, 3, 1, 2)
+        rows = np.ascontiguousarray(rows.reshape(len(index), *self.shape))
+        return _as_float(torch.from_numpy(rows))
 
 
 @final

@@ -1,35 +1,59 @@
 """The front door: a name or a path in, a `Bundle` out."""
 
+from dataclasses import replace
+from pathlib import Path
+
 import torch
 
 from diw.data import embedded
+from diw.data.benchmarks import BENCHMARKS, FASHION_MNIST, Benchmark
+from diw.data.checks import check_parts
 from diw.data.dataset import Bundle, Dataset
+from diw.data.encoding import Encoding, ImageRows
+from diw.data.fetch import fetch
 from diw.data.inputs import TensorInputs
-from diw.errors import UsageError
+from diw.data.labels import class_list
+from diw.data.locate import find
+from diw.data.own import Raw, encode, fit, read_raw, shared_label
+from diw.data.read_benchmark import read_benchmark
 
-FASHION_CLASSES = (
-    "T-shirt/top",
-    "Trouser",
-    "Pullover",
-    "Dress",
-    "Coat",
-    "Sandal",
-    "Shirt",
-    "Sneaker",
-    "Bag",
-    "Ankle boot",
-)
+EMBEDDED = "embedded"
+"""The name of the subset inside the package."""
 
 
-def load(data: str | None = None) -> Bundle:
-    """Read a data set by name.
+def load(
+    data: str | Path | None = None,
+    *,
+    trusted: str | Path | None = None,
+    test: str | Path | None = None,
+    label: str | None = None,
+    allow_leaks: bool = False,
+    synthetic_ok: bool = False,
+    progress: bool = False,
+) -> Bundle:
+    """Read a data set by name or path.
 
     Args:
-        data: None or `"embedded"` for the Fashion-MNIST subset inside the package.
+        data: None or `"embedded"` for the Fashion-MNIST subset inside the package;
+            `"fashion-mnist"`, `"cifar-10"` or `"cifar-100"`, downloaded if they are nowhere here;
+            or a path.
+        trusted: A file of trusted rows.
+        test: A file of test rows, instead of the data set's own if it has some.
+        label: The column (CSV, Parquet), array (.npz) or file (.npy) that holds the labels.
+        allow_leaks: Go on although test rows are also in the training or trusted data.
+        synthetic_ok: Use generated images, named synthetic, where a benchmark is missing.
+        progress: Show a bar while downloading.
     """
-    if data is None or data == "embedded":
-        return load_embedded()
-    raise UsageError(f"data: unknown data set {data!r}; choose embedded")
+    name = str(data) if data is not None else EMBEDDED
+    if name == EMBEDDED:
+        bundle = load_embedded()
+    elif name in BENCHMARKS:
+        bundle = _load_benchmark(BENCHMARKS[name], synthetic_ok, progress)
+    else:
+        return _load_own(Path(name), trusted, test, label, allow_leaks)
+    if trusted is None and test is None:
+        return bundle
+    return _with_files(bundle, trusted, test, label, allow_leaks)
 
 
 def load_embedded() -> Bundle:
@@ -39,13 +63,94 @@ def load_embedded() -> Bundle:
     def part(name: str) -> Dataset:
         images = torch.from_numpy(arrays[f"{name}_images"]).unsqueeze(1)
         labels = torch.from_numpy(arrays[f"{name}_labels"]).long()
-        return Dataset(TensorInputs(images), labels, FASHION_CLASSES)
+        return Dataset(TensorInputs(images), labels, FASHION_MNIST.classes)
 
     train = part("train")
     return Bundle(
-        name="embedded",
+        name=EMBEDDED,
         kind="image",
         train=train,
         test=part("test"),
         clean=torch.ones(len(train), dtype=torch.bool),
+        encoding=Encoding(FASHION_MNIST.classes, ImageRows((1, 28, 28))),
     )
+
+
+def _load_benchmark(benchmark: Benchmark, synthetic_ok: bool, progress: bool) -> Bundle:
+    folder = find(benchmark)
+    if folder is None and synthetic_ok:
+        from diw.data.synthetic import synthetic_like
+
+        return synthetic_like(benchmark)
+    return read_benchmark(benchmark, folder or fetch(benchmark, progress=progress))
+
+
+def _load_own(
+    path: Path,
+    trusted: str | Path | None,
+    test: str | Path | None,
+    label: str | None,
+    allow_leaks: bool,
+) -> Bundle:
+    """Files of one's own.
+
+    The training file decides the encoding, training and trusted file the classes.
+    """
+    raw = {
+        role: read_raw(Path(file), label if role == "train" else shared_label(label))
+        for role, file in (("train", path), ("trusted", trusted), ("test", test))
+        if file is not None
+    }
+    rows, notes = fit(raw["train"])
+    names = [*_labels(raw["train"]), *(_labels(raw["trusted"]) if "trusted" in raw else [])]
+    encoding = Encoding(class_list(names, str(path)), rows, label)
+    parts: dict[str, Dataset] = {}
+    for role, content in raw.items():
+        read = encode(content, encoding)
+        parts[role] = read.dataset(encoding.classes)
+        notes += read.notes
+    train, trusted_part, test_part = parts["train"], parts.get("trusted"), parts.get("test")
+    notes += check_parts(train, trusted_part, test_part, allow_leaks=allow_leaks)
+    return Bundle(
+        name=path.name,
+        kind=encoding.kind,
+        train=train,
+        test=test_part,
+        trusted=trusted_part,
+        notes=notes,
+        clean=raw["train"].clean,
+        encoding=encoding,
+    )
+
+
+def _with_files(
+    bundle: Bundle,
+    trusted: str | Path | None,
+    test: str | Path | None,
+    label: str | None,
+    allow_leaks: bool,
+) -> Bundle:
+    """A named data set with trusted or test rows from files."""
+    encoding = bundle.encoding
+    if encoding is None:
+        raise ValueError("bundle: expected one with an encoding")
+    parts: dict[str, Dataset] = {}
+    notes = bundle.notes
+    for role, file in (("trusted", trusted), ("test", test)):
+        if file is not None:
+            rows = encode(read_raw(Path(file), label), encoding)
+            parts[role] = rows.dataset(encoding.classes)
+            notes += rows.notes
+    notes += check_parts(
+        bundle.train, parts.get("trusted"), parts.get("test"), allow_leaks=allow_leaks
+    )
+    return replace(
+        bundle,
+        test=parts.get("test", bundle.test),
+        trusted=parts.get("trusted"),
+        notes=notes,
+    )
+
+
+def _labels(raw: Raw) -> list[str]:
+    return raw.labels or []

@@ -1,0 +1,115 @@
+"""What is looked at before anything is trained: leaks, classes without rows, small classes."""
+
+import hashlib
+
+import torch
+
+from diw.data.dataset import Dataset
+from diw.errors import UsageError
+
+_CHUNK = 1 << 20
+"""Numbers read at a time while rows are compared."""
+
+MOST = 1 << 31
+"""Numbers (rows times their size) beyond which rows are not compared: a pass would take minutes."""
+
+
+def check_parts(
+    train: Dataset, trusted: Dataset | None, test: Dataset | None, *, allow_leaks: bool = False
+) -> tuple[str, ...]:
+    """What must be said about data of one's own, part by part.
+
+    Args:
+        train: The training rows.
+        trusted: Trusted rows from a file of their own.
+        test: Test rows from a file of their own.
+        allow_leaks: Go on although test rows are also trained on.
+
+    Raises:
+        UsageError: Test rows appear in the training or trusted data.
+    """
+    return (
+        *_class_notes(train, trusted),
+        *_leak_notes(train, trusted, test, allow_leaks=allow_leaks),
+    )
+
+
+def _class_notes(train: Dataset, trusted: Dataset | None) -> list[str]:
+    notes: list[str] = []
+    counts = train.class_counts
+    if trusted is not None:
+        for having, lacking, words in (
+            (trusted.class_counts, counts, "trusted data but not in the training data"),
+            (counts, trusted.class_counts, "training data but not in the trusted data"),
+        ):
+            names = [train.classes[c] for c in torch.nonzero((having > 0) & (lacking == 0)).ravel()]
+            if names:
+                notes.append(f"classes in the {words}: {', '.join(names)}")
+    few = [
+        f"{name} ({int(count)})"
+        for name, count in zip(train.classes, counts, strict=True)
+        if 0 < count < 10
+    ]
+    if few:
+        notes.append(f"classes with fewer than 10 training rows: {', '.join(few)}")
+    return notes
+
+
+def _leak_notes(
+    train: Dataset, trusted: Dataset | None, test: Dataset | None, *, allow_leaks: bool
+) -> list[str]:
+    """Rows that appear in two parts; inputs are compared, labels are not."""
+    if trusted is None and test is None:
+        return []
+    parts = [part for part in (train, trusted, test) if part is not None]
+    if sum(len(part) * _size(part) for part in parts) > MOST:
+        return ["the data are too large to look for rows that appear in two parts"]
+    rows = {name: _digests(part) for name, part in _named(train, trusted, test)}
+    notes: list[str] = []
+    if trusted is not None:
+        shared = _shared(rows["trusted"], rows["training"])
+        if shared:
+            notes.append(
+                f"{shared} of {len(trusted)} trusted rows are also in the training data; with "
+                "both trained on, they count twice"
+            )
+    for other in ("training", "trusted"):
+        if test is None or other not in rows:
+            continue
+        shared = _shared(rows["test"], rows[other])
+        if shared and not allow_leaks:
+            raise UsageError(
+                f"test: {shared} of {len(test)} test rows are also in the {other} data, so the "
+                "score would be too good; remove them or allow leaks"
+            )
+        if shared:
+            notes.append(f"leak: {shared} of {len(test)} test rows are also in the {other} data")
+    return notes
+
+
+def _named(
+    train: Dataset, trusted: Dataset | None, test: Dataset | None
+) -> list[tuple[str, Dataset]]:
+    given = (("training", train), ("trusted", trusted), ("test", test))
+    return [(name, part) for name, part in given if part is not None]
+
+
+def _size(part: Dataset) -> int:
+    return max(1, int(torch.tensor(part.shape).prod()))
+
+
+def _digests(part: Dataset) -> list[bytes]:
+    """One short digest a row, read in chunks."""
+    digests: list[bytes] = []
+    step = max(1, _CHUNK // _size(part))
+    for start in range(0, len(part), step):
+        rows = part.inputs.take(torch.arange(start, min(start + step, len(part))))
+        # Adding zero makes -0.0 and 0.0 the same bytes.
+        flat = (rows.flatten(1) + 0.0).contiguous().numpy()
+        digests += [hashlib.blake2b(row.tobytes(), digest_size=16).digest() for row in flat]
+    return digests
+
+
+def _shared(some: list[bytes], others: list[bytes]) -> int:
+    known = set(others)
+    return sum(digest in known for digest in some)

@@ -1,0 +1,169 @@
+"""Downloads into the cache folder: whole and verified, or not at all."""
+
+import gzip
+import shutil
+import tarfile
+import zlib
+from pathlib import Path, PurePosixPath
+from typing import Any, cast
+
+from filelock import FileLock
+
+from diw.data.benchmarks import Benchmark, DataFile, Download
+from diw.data.locate import cache_folder, check_folder, find, read_content
+from diw.errors import RunError, UsageError
+
+
+def fetch(benchmark: Benchmark, *, progress: bool = True) -> Path:
+    """The folder of a data set, downloaded from its official address unless it is there already.
+
+    Everything happens in a temporary folder beside the final one, which appears
+    by one rename when all files are verified; two processes do not download twice.
+    """
+    cache = cache_folder()
+    final = cache / benchmark.folder
+    found = find(benchmark)
+    if found is not None and found != final:
+        _verify(benchmark, found)
+        return found
+    cache.mkdir(parents=True, exist_ok=True)
+    with FileLock(cache / f"{benchmark.folder}.lock"):
+        if set(check_folder(benchmark, final).values()) == {"verified"}:
+            return final
+        unfinished = cache / f".{benchmark.folder}.unfinished"
+        shutil.rmtree(unfinished, ignore_errors=True)  # of a process that was killed
+        try:
+            ready = unfinished / "ready"
+            ready.mkdir(parents=True)
+            _download_all(benchmark, unfinished, ready, progress)
+            _verify(benchmark, ready)
+            if final.exists():
+                shutil.rmtree(final)
+            ready.rename(final)
+        finally:
+            shutil.rmtree(unfinished, ignore_errors=True)
+    return final
+
+
+def _download_all(benchmark: Benchmark, work: Path, ready: Path, progress: bool) -> None:
+    for download in benchmark.downloads:
+        file = _download(download, work, progress)
+        if file.name.endswith(".tar.gz"):
+            extract(file, ready, benchmark.files)
+        else:
+            file.rename(ready / file.name)
+
+
+def _verify(benchmark: Benchmark, folder: Path) -> None:
+    for file in benchmark.files:
+        read_content(folder / file.name, file)
+
+
+def extract(archive: Path, folder: Path, files: tuple[DataFile, ...]) -> None:
+    """Write the wanted files of a .tar.gz into `folder`, and nothing else anywhere.
+
+    Members are found by the last part of their name, must be regular files of
+    the published size, and are written under our own names: paths that climb
+    out, links and devices in an archive have no effect.
+    """
+    wanted = {file.name: file for file in files}
+    try:
+        with tarfile.open(archive, "r:gz") as members:
+            for member in members:
+                file = wanted.get(PurePosixPath(member.name).name)
+                if file is None or not member.isreg() or member.size != file.size:
+                    continue
+                stream = members.extractfile(member)
+                if stream is None:
+                    continue
+                with stream, (folder / file.name).open("wb") as copy:
+                    shutil.copyfileobj(stream, copy)
+                del wanted[file.name]
+    except (tarfile.TarError, OSError, EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise RunError(f"{archive.name}: cannot be unpacked: {error}") from None
+    if wanted:
+        raise RunError(f"{archive.name}: does not hold {', '.join(sorted(wanted))}")
+
+
+def _download(download: Download, folder: Path, progress: bool) -> Path:
+    """One file, checked against its md5, in `folder`."""
+    try:
+        import pooch
+        import requests
+    except ImportError:
+        raise UsageError(
+            "data: downloading needs pooch: install diw with the extra 'data', or put the files "
+            "into $DIW_DATA"
+        ) from None
+    name = download.url.rsplit("/", 1)[1]
+    bar = _Bar(name) if progress else None
+    # pooch's annotations of its own downloader and of its bar do not fit its code.
+    downloader = cast(
+        Any,
+        pooch.HTTPDownloader(progressbar=cast(Any, bar or False), chunk_size=1 << 18, timeout=60),
+    )
+    pooch.get_logger().setLevel("WARNING")
+    try:
+        return Path(
+            pooch.retrieve(
+                download.url,
+                known_hash=f"md5:{download.md5}",
+                fname=name,
+                path=folder,
+                downloader=downloader,
+            )
+        )
+    except requests.exceptions.RequestException as error:
+        raise RunError(f"{download.url}: cannot be downloaded: {_reason(error)}") from None
+    except (OSError, ValueError) as error:  # pooch raises ValueError for a wrong hash
+        raise RunError(f"{download.url}: cannot be downloaded: {error}") from None
+    finally:
+        if bar is not None:
+            bar.close()
+
+
+def _reason(error: Exception) -> str:
+    """The innermost cause: requests wraps it several times over."""
+    inner: BaseException = error
+    while inner.__cause__ or inner.__context__:
+        inner = inner.__cause__ or inner.__context__ or inner
+    return str(inner)
+
+
+class _Bar:
+    """What pooch asks of a progress bar, drawn by rich; nothing where there is no terminal."""
+
+    def __init__(self, name: str) -> None:
+        from rich.console import Console
+        from rich.progress import DownloadColumn, Progress, TransferSpeedColumn
+
+        console = Console(stderr=True)
+        self._progress = Progress(
+            *Progress.get_default_columns(),
+            DownloadColumn(),
+            TransferSpeedColumn(),
+            console=console,
+            disable=not console.is_terminal,
+        )
+        self._task = self._progress.add_task(name, total=None)
+        self._progress.start()
+        self._total = 0
+
+    @property
+    def total(self) -> int:
+        return self._total
+
+    @total.setter
+    def total(self, value: int) -> None:
+        self._total = value
+        self._progress.update(self._task, total=value or None)
+
+    def update(self, size: int) -> None:
+        self._progress.advance(self._task, size)
+
+    def reset(self) -> None:
+        # pooch resets the bar when it is done and then adds the whole size.
+        self._progress.update(self._task, completed=0)
+
+    def close(self) -> None:
+        self._progress.stop()

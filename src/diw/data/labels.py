@@ -1,0 +1,64 @@
+"""Labels as written in files to class numbers, with their names kept."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from diw.errors import UsageError
+
+
+def label_names(values: npt.NDArray[Any], source: str) -> list[str]:
+    """(n,) labels of any plain type as names; whole numbers lose a trailing `.0`.
+
+    A missing label is refused with its row (counted from 0).
+    """
+    if values.ndim != 1:
+        raise UsageError(f"{source}: expected one label a row, got shape {values.shape}")
+    if values.dtype.kind in "iub":
+        return [str(value) for value in values.tolist()]
+    if values.dtype.kind == "f":
+        for row in np.flatnonzero(~np.isfinite(values) | (values != np.floor(values)))[:1]:
+            raise UsageError(f"{source}: label {values[row]} in row {row} is not a class")
+        return [str(int(value)) for value in values.tolist()]
+    if values.dtype.kind in "US":
+        if values.dtype.kind == "S":
+            try:
+                values = np.char.decode(values, "utf-8")
+            except UnicodeDecodeError:
+                raise UsageError(f"{source}: labels are not UTF-8 text") from None
+        names = [str(value).strip() for value in values.tolist()]
+        if "" in names:
+            raise UsageError(f"{source}: the label in row {names.index('')} is missing")
+        return names
+    raise UsageError(f"{source}: labels must be numbers or text, got {values.dtype}")
+
+
+def class_list(names: Sequence[str], source: str) -> tuple[str, ...]:
+    """The different names in order: by value when all are whole numbers, else alphabetically."""
+    different = set(names)
+    if len(different) < 2:
+        raise UsageError(f"{source}: labels hold {len(different)} class, at least 2 are needed")
+    if len(different) > 20 and 2 * len(different) > len(names):
+        raise UsageError(
+            f"{source}: {len(different)} different labels in {len(names)} rows; is this the label?"
+        )
+    try:
+        return tuple(sorted(different, key=int))
+    except ValueError:
+        return tuple(sorted(different))
+
+
+def class_numbers(names: Sequence[str], classes: Sequence[str], source: str) -> Tensor:
+    """(n,) int64 places of `names` in `classes`; an unknown name is refused with its row."""
+    place = {name: number for number, name in enumerate(classes)}
+    numbers = [place.get(name, -1) for name in names]
+    if -1 in numbers:
+        row = numbers.index(-1)
+        raise UsageError(
+            f"{source}: label {names[row]!r} in row {row} is not a class of the training data"
+        )
+    return torch.tensor(numbers, dtype=torch.int64)

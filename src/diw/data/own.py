@@ -1,0 +1,178 @@
+"""Data of one's own: any readable file or folder, read as it is or as training data were."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from diw.data.array_inputs import array_inputs, fit_array
+from diw.data.arrays import Arrays, read_npy, read_npz
+from diw.data.dataset import Dataset, Inputs
+from diw.data.encoding import Encoding, ImageRows, TableRows
+from diw.data.folder import Folder, fit_folder, list_folder
+from diw.data.inputs import FolderInputs
+from diw.data.labels import class_numbers, label_names
+from diw.data.table import Table, read_csv, words_of
+from diw.data.table_inputs import fit_table, table_inputs
+from diw.errors import UsageError
+
+READABLE = ".npz, .npy, .csv, .tsv, .parquet, or a folder with one subfolder of images a class"
+"""What can be read, for messages."""
+
+CLEAN = "clean"
+"""The column or array that marks rows whose labels are known to be right."""
+
+
+@dataclass(frozen=True)
+class Raw:
+    """One file or folder as found.
+
+    Attributes:
+        labels: (n,) names, or None where the file has none.
+        clean: (n,) bool, rows marked clean, or None.
+        not_features: Columns of a table that are not features.
+    """
+
+    content: Arrays | Table | Folder
+    labels: list[str] | None
+    clean: Tensor | None = None
+    not_features: tuple[str, ...] = ()
+
+    @property
+    def source(self) -> str:
+        """Its path, for messages."""
+        return self.content.source
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A file read like the training data were.
+
+    Attributes:
+        targets: (n,) class numbers, or None where the file has no labels.
+        names: (n,) file names of images, or None where rows have only numbers.
+        notes: What must be said about missing or unseen values.
+    """
+
+    inputs: Inputs
+    targets: Tensor | None
+    names: tuple[str, ...] | None
+    notes: tuple[str, ...]
+
+    def dataset(self, classes: tuple[str, ...]) -> Dataset:
+        """The rows with their labels, which they must have."""
+        if self.targets is None:
+            raise UsageError("data: these rows have no labels")
+        return Dataset(self.inputs, self.targets, classes)
+
+
+def read_raw(path: Path, label: str | None, *, need_labels: bool = True) -> Raw:
+    """A file or folder, not yet encoded; the way to read it goes by its ending."""
+    if not path.exists():
+        raise UsageError(f"{path}: no such file, folder or data set name; readable are {READABLE}")
+    suffix = path.suffix.lower()
+    if path.is_dir():
+        held = path / "X.npy"
+        raw = _from_arrays(read_npy(held, label)) if held.is_file() else _from_folder(path)
+    elif suffix in (".npz", ".npy"):
+        raw = _from_arrays((read_npz if suffix == ".npz" else read_npy)(path, label))
+    elif suffix in (".csv", ".tsv"):
+        raw = _from_table(read_csv(path), label, need_labels)
+    elif suffix in (".parquet", ".pq"):
+        from diw.data.parquet import read_parquet
+
+        raw = _from_table(read_parquet(path), label, need_labels)
+    else:
+        raise UsageError(f"{path}: cannot read this; readable are {READABLE}")
+    if need_labels and raw.labels is None:
+        raise UsageError(f"{path}: no labels found; see the documentation of data for where")
+    return raw
+
+
+def fit(raw: Raw) -> tuple[ImageRows | TableRows, tuple[str, ...]]:
+    """How such rows are encoded, learned from the training data; and what must be said."""
+    match raw.content:
+        case Arrays():
+            return fit_array(raw.content)
+        case Table():
+            return fit_table(raw.content, raw.not_features)
+        case Folder():
+            return fit_folder(raw.content)
+
+
+def encode(raw: Raw, encoding: Encoding) -> Rows:
+    """The rows as inputs and class numbers, read as `encoding` says."""
+    notes: tuple[str, ...] = ()
+    names: tuple[str, ...] | None = None
+    rows = encoding.rows
+    match raw.content, rows:
+        case Arrays(), _:
+            inputs: Inputs = array_inputs(raw.content, rows)
+        case Table(), TableRows():
+            inputs, notes = table_inputs(raw.content, rows, raw.not_features)
+        case Folder(), ImageRows():
+            inputs = FolderInputs(raw.content.files, rows.shape)
+            names = tuple(str(file) for file in raw.content.files)
+        case _:
+            raise UsageError(f"{raw.source}: the training data were {encoding.kind}s, this is not")
+    targets = (
+        None if raw.labels is None else class_numbers(raw.labels, encoding.classes, raw.source)
+    )
+    return Rows(inputs, targets, names, notes)
+
+
+def read_like(path: str | Path, encoding: Encoding, *, need_labels: bool = False) -> Rows:
+    """Rows of another file, read as the training data of `encoding` were.
+
+    Args:
+        path: The file or folder.
+        encoding: From the bundle that was trained on (`Bundle.encoding`).
+        need_labels: Refuse a file without labels.
+    """
+    raw = read_raw(Path(path), shared_label(encoding.label), need_labels=need_labels)
+    return encode(raw, encoding)
+
+
+def shared_label(label: str | None) -> str | None:
+    """What `label` means for other files: a file of labels belongs to one .npy file only."""
+    return None if label is not None and label.endswith(".npy") else label
+
+
+def _from_arrays(arrays: Arrays) -> Raw:
+    labels = None if arrays.labels is None else label_names(arrays.labels, arrays.source)
+    clean = None if arrays.clean is None else torch.from_numpy(arrays.clean)
+    return Raw(arrays, labels, clean)
+
+
+def _from_folder(path: Path) -> Raw:
+    folder = list_folder(path)
+    return Raw(folder, None if folder.labels is None else list(folder.labels))
+
+
+def _from_table(table: Table, label: str | None, need_labels: bool) -> Raw:
+    name = table.label_column(label, required=need_labels)
+    clean = table.columns.get(CLEAN) if name != CLEAN else None
+    not_features = tuple(column for column in (name, CLEAN) if column is not None)
+    labels: list[str] | None = None
+    if name is not None:
+        words = words_of(table.columns[name])
+        if None in words:
+            raise UsageError(
+                f"{table.source}: the label in row {words.index(None)} is missing (column {name!r})"
+            )
+        labels = [word for word in words if word is not None]
+    marks = None if clean is None else _truth_values(words_of(clean), table.source)
+    return Raw(table, labels, marks, not_features)
+
+
+def _truth_values(words: list[str | None], source: str) -> Tensor:
+    meaning = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}
+    values = [meaning.get((word or "").lower()) for word in words]
+    if None in values:
+        raise UsageError(
+            f"{source}: column {CLEAN!r} must hold 1 or 0 (true or false), row "
+            f"{values.index(None)} does not"
+        )
+    return torch.from_numpy(np.array(values, np.bool_))
