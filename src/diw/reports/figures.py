@@ -75,8 +75,8 @@ def ess_figure(comparison: Comparison, looks: Mapping[str, Look]) -> Figure | No
         return None
     return Figure(
         title="Effective sample size by epoch",
-        caption="The share of a mini-batch that equal weights of the same information would"
-        " need: 100% for equal weights, less the more the weights choose."
+        caption="The share of the samples that would inform as much with equal weights: 100% where"
+        " all weigh the same, less the more the weights choose."
         + _band_caption(comparison, " Lines: mean"),
         description="Line chart of the effective sample size by epoch. In the last epoch: "
         f"{_ends(curves)}.",

@@ -61,6 +61,7 @@ def to_rich(table: Table) -> "rich.table.Table":
         title_justify="left",
         box=box.SIMPLE_HEAD,
         pad_edge=False,
+        show_edge=False,
     )
     for column in table.columns:
         styled.add_column(Text(column.title), justify=column.align)

@@ -75,15 +75,17 @@ def _figure(
 def _steps(
     name: str, weights: NDArray[np.float64], edges: NDArray[np.float64], place: int
 ) -> dict[str, Any]:
+    """A step from each edge to the next; the last height is said twice to reach the last edge."""
     counts = np.histogram(np.minimum(weights, edges[-1]), edges)[0]
+    shares = (counts / max(1, weights.size)).round(6).tolist()
     colour = GROUPS[place % len(GROUPS)]
     return {
         "type": "scatter",
         "mode": "lines",
         "name": name,
-        "x": ((edges[:-1] + edges[1:]) / 2).round(4).tolist(),
-        "y": (counts / max(1, weights.size)).round(6).tolist(),
-        "line": {"shape": "hvh", "width": 1.5, "color": colour},
+        "x": edges.round(4).tolist(),
+        "y": [*shares, shares[-1]],
+        "line": {"shape": "hv", "width": 1.5, "color": colour},
         "fill": "tozeroy",
         "fillcolor": translucent(colour, 0.35),
         "hovertemplate": "%{y:.1%}",
