@@ -3,7 +3,7 @@
 from diw.data.benchmarks import BENCHMARKS, Benchmark, get_benchmark
 from diw.data.dataset import Bundle, Dataset, Inputs
 from diw.data.encoding import Encoding
-from diw.data.load import EMBEDDED, load
+from diw.data.loading import EMBEDDED, load
 from diw.data.locate import find
 from diw.data.own import Rows, read_like
 

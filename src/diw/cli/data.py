@@ -1,0 +1,125 @@
+"""`diw data`: which data sets are known, where they are, whether they are the published ones."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from diw.data import Benchmark
+
+_JSON = click.option(
+    "--json", "json_file", type=click.Path(path_type=Path), help="Also write the answer here."
+)
+
+EXAMPLES = """
+\b
+Examples:
+  diw data                     what is here, and whether it is verified
+  diw data fetch cifar-10      download it unless it is here
+  diw data check fashion-mnist compare every file with its published checksum
+"""
+
+
+@click.group(invoke_without_command=True, epilog=EXAMPLES)
+@_JSON
+@click.pass_context
+def data(context: click.Context, json_file: Path | None) -> None:
+    """List the data sets, fetch them, check them.
+
+    They are looked for in $DIW_DATA, in the cache folder and in
+    /usr/share/datasets. Data of your own need none of this: give their path
+    wherever a data set is asked for.
+    """
+    if context.invoked_subcommand is not None:
+        return
+    from diw.data import BENCHMARKS
+    from diw.data.locate import roots
+
+    listing = [_embedded(), *map(_state, BENCHMARKS.values())]
+    for entry in listing:
+        click.echo(f"{entry['name']:15}{entry['state']:11}{entry['title']}")
+        click.echo(
+            f"{'':15}{entry['folder'] or 'not here; get it with: diw data fetch ' + entry['name']}"
+        )
+    click.echo(f"looked in: {', '.join(map(str, roots()))}")
+    _write(json_file, listing)
+
+
+@data.command()
+@click.argument("name")
+@_JSON
+def fetch(name: str, json_file: Path | None) -> None:
+    """Download data set NAME from its official address, unless it is here and right."""
+    from diw.data import get_benchmark
+    from diw.data.fetch import fetch as fetch_benchmark
+
+    folder = fetch_benchmark(get_benchmark(name), progress=True)
+    click.echo(f"{name}: verified in {folder}")
+    _write(json_file, {"name": name, "folder": str(folder), "state": "verified"})
+
+
+@data.command()
+@click.argument("name")
+@_JSON
+def check(name: str, json_file: Path | None) -> None:
+    """Compare every file of data set NAME with its published checksum."""
+    from diw.data import find, get_benchmark
+    from diw.data.locate import check_folder
+    from diw.errors import RunError
+
+    benchmark = get_benchmark(name)
+    folder = find(benchmark)
+    if folder is None:
+        raise RunError(f"{name}: not here; get it with: diw data fetch {name}")
+    states = check_folder(benchmark, folder)
+    for file, state in states.items():
+        click.echo(f"{folder / file}: {state}")
+    wrong = [file for file, state in states.items() if state != "verified"]
+    _write(
+        json_file,
+        {
+            "name": name,
+            "folder": str(folder),
+            "state": "altered" if wrong else "verified",
+            "files": states,
+        },
+    )
+    if wrong:
+        raise RunError(f"{name}: {len(wrong)} of {len(states)} files are not the published ones")
+
+
+def _embedded() -> dict[str, Any]:
+    from diw.data import EMBEDDED, embedded
+
+    right = embedded.digest(embedded.read()) == embedded.SHA256
+    return {
+        "name": EMBEDDED,
+        "title": "10,000 + 2,000 images of Fashion-MNIST, inside the package (MIT)",
+        "folder": str(embedded.PATH.parent),
+        "state": "verified" if right else "altered",
+    }
+
+
+def _state(benchmark: "Benchmark") -> dict[str, Any]:
+    from diw.data import find
+    from diw.data.locate import check_folder
+
+    folder = find(benchmark)
+    state = "missing"
+    if folder is not None:
+        right = set(check_folder(benchmark, folder).values()) == {"verified"}
+        state = "verified" if right else "altered"
+    return {
+        "name": benchmark.name,
+        "title": benchmark.title,
+        "folder": None if folder is None else str(folder),
+        "state": state,
+    }
+
+
+def _write(json_file: Path | None, value: Any) -> None:
+    if json_file is not None:
+        from diw.records import write_json
+
+        write_json(json_file, value)
