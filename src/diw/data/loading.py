@@ -14,8 +14,9 @@ from diw.data.fetch import fetch
 from diw.data.inputs import TensorInputs
 from diw.data.labels import class_list
 from diw.data.locate import find
-from diw.data.own import Raw, encode, fit, read_raw, shared_label
+from diw.data.own import READABLE, Raw, encode, fit, read_raw, shared_label
 from diw.data.read_benchmark import read_benchmark
+from diw.errors import UsageError
 
 EMBEDDED = "embedded"
 """The name of the subset inside the package."""
@@ -49,6 +50,9 @@ def load(
         bundle = load_embedded()
     elif name in BENCHMARKS:
         bundle = _load_benchmark(BENCHMARKS[name], synthetic_ok, progress)
+    elif not Path(name).exists():
+        known = ", ".join([EMBEDDED, *BENCHMARKS])
+        raise UsageError(f"data: there is no {name!r}; choose {known}, or a path: {READABLE}")
     else:
         return _load_own(Path(name), trusted, test, label, allow_leaks)
     if trusted is None and test is None:
