@@ -5,7 +5,7 @@ import torch
 from diw.data import Bundle, Dataset
 from diw.data.inputs import TensorInputs
 from diw.errors import UsageError
-from diw.split import make_split, stratified
+from diw.split import make_split, parse_trusted, stratified
 
 
 def dataset(n: int, k: int = 4, seed: int = 0) -> Dataset:
@@ -149,3 +149,20 @@ def test_stratified_shares_are_within_one_row():
     counts = np.bincount(labels[rows], minlength=3)
     assert len(set(rows.tolist())) == 30
     assert np.abs(counts - 30 * np.array([100, 50, 7]) / 157).max() <= 1
+
+
+def test_trusted_texts(tmp_path):
+    assert parse_trusted("500") == 500
+    assert parse_trusted("10/class") == "10/class"
+    assert parse_trusted("rows:3,17").tolist() == [3, 17]
+    (tmp_path / "rows.txt").write_text("4\n8 15\n")
+    assert parse_trusted(str(tmp_path / "rows.txt")).tolist() == [4, 8, 15]
+    (tmp_path / "class").write_text("")
+    assert parse_trusted(str(tmp_path / "class")) == tmp_path / "class"
+    assert str(parse_trusted("trusted.npz")) == "trusted.npz"
+
+
+@pytest.mark.parametrize("text", ["rows:", "rows:1,x", "rows:99999999999999999999", "absent.txt"])
+def test_wrong_trusted_texts_are_refused(text):
+    with pytest.raises(UsageError, match=r"^trusted: "):
+        parse_trusted(text)

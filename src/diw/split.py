@@ -7,6 +7,7 @@ recorded choice; the paper includes them (Fang et al. 2020, Section 5).
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -113,6 +114,34 @@ def make_split(
             "test_rows": len(test),
         },
     )
+
+
+def parse_trusted(text: str) -> Trusted | Path:
+    """What `--trusted` means: `500`, `10/class`, `rows:3,17,40`, a .txt of row numbers, or a file.
+
+    Returns:
+        A value for `make_split(trusted=...)`, or the path of a data file for `load(trusted=...)`.
+    """
+    word, colon, numbers = text.partition(":")
+    if word == "rows" and colon:
+        return _row_numbers(numbers.split(","), text)
+    if text.endswith(".txt"):
+        try:
+            return _row_numbers(Path(text).read_text(encoding="utf-8").split(), text)
+        except (OSError, UnicodeDecodeError):
+            raise UsageError(f"trusted: {text} is not a readable text file") from None
+    if "/" in text and Path(text).exists():
+        return Path(text)
+    if text.isascii() and text.isdigit():
+        return int(text)
+    return text if text.endswith("/class") else Path(text)
+
+
+def _row_numbers(cells: list[str], text: str) -> Rows:
+    try:
+        return np.array([int(cell) for cell in cells], np.int64)
+    except (ValueError, OverflowError):
+        raise UsageError(f"trusted: {text} must hold row numbers, counted from 0") from None
 
 
 def _truth_known(bundle: Bundle) -> bool:

@@ -14,8 +14,8 @@ from diw.data.inputs import TensorInputs
 from diw.seeding import numpy_generator
 
 
-def synthetic_like(benchmark: Benchmark, per_class: int = 50) -> Bundle:
-    """Images (per class `per_class` for training, a fifth for testing) around random patterns.
+def synthetic_like(benchmark: Benchmark, rows: int = 2000) -> Bundle:
+    """`rows` images for training and a fifth of it for testing, balanced, around random patterns.
 
     A class is a smooth random pattern, an image that pattern under noise and a
     random brightness: learnable, and not trivially.
@@ -36,12 +36,12 @@ def synthetic_like(benchmark: Benchmark, per_class: int = 50) -> Bundle:
             benchmark.classes,
         )
 
-    train = part(per_class)
+    train = part(rows // len(benchmark.classes))
     return Bundle(
         name=f"{benchmark.name} (synthetic)",
         kind="image",
         train=train,
-        test=part(max(1, per_class // 5)),
+        test=part(rows // 5 // len(benchmark.classes)),
         clean=torch.ones(len(train), dtype=torch.bool),
         notes=(f"synthetic: generated images stand in for {benchmark.name}",),
         encoding=Encoding(benchmark.classes, ImageRows(shape)),

@@ -28,7 +28,8 @@ Bools = npt.NDArray[np.bool_]
 
 def number_text(value: float) -> str:
     """The shortest text that reads back as the same number: 0.4, 100, 0.1234567."""
-    return str(int(value)) if value.is_integer() else repr(value)
+    number = float(value)
+    return str(int(number)) if number.is_integer() else repr(number)
 
 
 @dataclass
