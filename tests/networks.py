@@ -22,7 +22,7 @@ def noisy_network(dtype: torch.dtype = torch.float32, classes: int = 3) -> nn.Se
 def samples(
     n: int, seed: int = 0, dtype: torch.dtype = torch.float32, classes: int = 3
 ) -> tuple[Tensor, Tensor]:
-    """Inputs (n, 4) and labels (n,) that can be learned: the class is where the largest input is."""
+    """Inputs (n, 4) and labels (n,) that can be learned: where the largest input is."""
     generator = torch.Generator().manual_seed(seed)
     inputs = torch.randn(n, 4, generator=generator, dtype=torch.float64).to(dtype)
     return inputs, inputs[:, :classes].argmax(1)

@@ -205,7 +205,7 @@ def test_bad_arguments(arguments, message) -> None:
 
 def test_a_criterion_that_averages_is_named() -> None:
     objective = Objective(plain_network(), "uniform", samples(5), criterion=nn.CrossEntropyLoss())
-    with pytest.raises(UsageError, match='criterion: it must give one loss a sample.*"none"'):
+    with pytest.raises(UsageError, match=r'criterion: it must give one loss a sample.*"none"'):
         objective(samples(16))
 
 

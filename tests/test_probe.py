@@ -90,5 +90,5 @@ def test_tap_catches_what_enters_the_last_linear_layer() -> None:
 def test_tap_names_the_choices() -> None:
     with pytest.raises(UsageError, match=r"no submodule 'fc'; choose one of 0, 1, 2"):
         Tap(plain_network(), "fc")
-    with pytest.raises(UsageError, match="no nn.Linear"):
+    with pytest.raises(UsageError, match=r"no nn\.Linear"):
         Tap(nn.Sequential(nn.Conv2d(1, 1, 1)))

@@ -7,8 +7,9 @@ from pathlib import Path
 
 from safetensors.numpy import load_file
 
-from diw.experiments.execute import execute, load_split
+from diw.experiments.execute import execute
 from diw.experiments.grid import run_all
+from diw.experiments.sources import load_split
 from diw.experiments.spec import RunSpec
 from diw.recipe import Recipe
 

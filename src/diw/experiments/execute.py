@@ -5,11 +5,10 @@ from pathlib import Path
 import torch
 from filelock import FileLock
 
-from diw.data import load
+from diw.experiments.sources import load_split
 from diw.experiments.spec import RunSpec
 from diw.models import make_model
 from diw.records import Run
-from diw.split import Split, make_split
 from diw.training import Training
 from diw.weighting import make
 
@@ -52,15 +51,3 @@ def train(spec: RunSpec, run: Run) -> None:
         seed=spec.seed,
         device=torch.device(spec.device),
     ).finish()
-
-
-def load_split(spec: RunSpec) -> Split:
-    """The data of a run: by the spec's data, shift, trusted set and seed, never its method."""
-    return make_split(
-        load(spec.data),
-        shift=spec.shift,
-        trusted=spec.trusted,
-        seed=spec.seed,
-        trusted_in_train=spec.trusted_in_train,
-        test_rows=spec.test_samples,
-    )

@@ -23,11 +23,19 @@ class RunSpec:
     """All fields of the method, defaults included."""
     data: str = "embedded"
     """A data set's name, or a path."""
-    data_files: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    """For one's own files: how to read them; sizes and times, so that a change is noticed."""
+    test: str | None = None
+    """A file of test samples, instead of the data set's own."""
+    label: str | None = None
+    """The column or array that holds the labels of one's own data."""
+    allow_leaks: bool = False
+    """Go on although test samples are also in the training or trusted data."""
+    synthetic_ok: bool = False
+    """Use generated images where a benchmark's files are missing."""
+    files: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Size and time of one's own files, so that a changed file makes another run."""
     shift: str = "none"
     trusted: int | str | None = 500
-    """How many trusted samples, or "N/class"; None where a file holds them."""
+    """How many trusted samples, "N/class", "rows:…" for row numbers, or a file."""
     trusted_in_train: bool = True
     """Whether trusted samples are trained on too (the paper: yes)."""
     train_samples: int | None = None

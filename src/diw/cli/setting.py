@@ -1,0 +1,150 @@
+"""The setting that training verbs share: which data, which shift, which network, how trained."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from diw.cli.options import COUNT, read_device
+from diw.recipe import Recipe
+
+if TYPE_CHECKING:
+    from diw.experiments.spec import RunSpec
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+DEFAULT = Recipe()
+POSITIVE = click.FloatRange(min=0, min_open=True)
+
+
+def setting_options(*, shift: str) -> Callable[[Command], Command]:
+    """Decorate a verb with the options of a setting; `read_setting` takes them all.
+
+    Args:
+        shift: The default of `--shift`.
+    """
+    options = [
+        click.option(
+            "--data",
+            default="embedded",
+            show_default=True,
+            help="A data set's name (see `diw data`), an .npz, .npy, .csv or .parquet file, or a "
+            "folder of images with a subfolder for each class.",
+        ),
+        click.option(
+            "--trusted",
+            default="500",
+            show_default=True,
+            metavar="N|N/class|FILE|rows:…",
+            help="Trusted samples: how many to draw from clean ones, a file, or row numbers.",
+        ),
+        click.option("--test", metavar="FILE", help="Test samples, for one's own data."),
+        click.option("--label", metavar="COLUMN", help="The column or array with the labels."),
+        click.option("--allow-leaks", is_flag=True, help="Score test samples seen in training."),
+        click.option(
+            "--shift",
+            default=shift,
+            show_default=True,
+            help="What is done to the training data: none, symmetric:RATE, pair:RATE, "
+            "prior:MINORITY,RATIO and others, joined by +.",
+        ),
+        click.option(
+            "--model",
+            default="auto",
+            show_default=True,
+            help="lenet5, resnet32, mlp, or one's own as module:factory.",
+        ),
+        click.option("--epochs", type=COUNT, default=DEFAULT.epochs, show_default=True),
+        click.option("--batch-size", type=COUNT, default=DEFAULT.batch_size, show_default=True),
+        click.option(
+            "--optimizer",
+            type=click.Choice(["sgd", "adam"]),
+            default=DEFAULT.optimizer,
+            show_default=True,
+        ),
+        click.option(
+            "--lr",
+            type=POSITIVE,
+            default=DEFAULT.lr,
+            show_default=True,
+            help="Learning rate of the summed losses of a batch.",
+        ),
+        click.option(
+            "--schedule",
+            default=DEFAULT.schedule,
+            show_default=True,
+            help="constant, step:EPOCHS:FACTOR or exponential:FACTOR.",
+        ),
+        click.option(
+            "--weight-decay",
+            type=click.FloatRange(min=0),
+            default=DEFAULT.weight_decay,
+            show_default=True,
+        ),
+        click.option(
+            "--device",
+            type=click.Choice(["auto", "cpu", "cuda", "mps"]),
+            default="auto",
+            show_default=True,
+        ),
+    ]
+
+    def decorate(command: Command) -> Command:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
+
+
+def read_setting(
+    *,
+    epochs: int,
+    batch_size: int,
+    optimizer: Any,
+    lr: float,
+    schedule: str,
+    weight_decay: float,
+    device: str,
+    model: str,
+    seed: int,
+    trusted: str,
+    **data: Any,
+) -> "RunSpec":
+    """The spec of the options' setting, its data read and checked, without a method yet.
+
+    What cannot work (a missing file, too many trusted samples, a shift that leaves
+    nothing) fails here, before any training; what a reader of the results must
+    know is printed.
+    """
+    from diw.experiments.sources import load_bundle, load_split, stamp
+    from diw.experiments.spec import RunSpec
+    from diw.models import default_model, make_model
+
+    recipe = replace(
+        DEFAULT,
+        epochs=epochs,
+        batch_size=batch_size,
+        optimizer=optimizer,
+        lr=lr,
+        schedule=schedule,
+        weight_decay=weight_decay,
+    )
+    spec = stamp(
+        RunSpec(
+            **data,
+            trusted=int(trusted) if trusted.isdecimal() else trusted,
+            model=model,
+            recipe=recipe,
+            device=read_device(device),
+            seed=seed,
+        )
+    )
+    bundle = load_bundle(spec, progress=True)
+    for note in bundle.notes:
+        click.echo(f"note: {note}", err=True)
+    split = load_split(spec, bundle)
+    spec = replace(spec, model=default_model(bundle) if model == "auto" else model)
+    make_model(spec.model, shape=split.train.shape, num_classes=split.train.num_classes, seed=0)
+    return spec

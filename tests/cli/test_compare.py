@@ -1,0 +1,84 @@
+"""`diw compare` from end to end, in a process of its own."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+ARGUMENTS = ["compare", "--epochs", "3", "--seeds", "1", "--model", "mlp", "--json", "r.json"]
+
+
+def start(folder: Path, *more: str) -> "subprocess.Popen[str]":
+    program = "from diw.cli.main import main; main()"
+    return subprocess.Popen(
+        [sys.executable, "-c", program, *ARGUMENTS, *more],
+        cwd=folder,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+
+
+def finish(folder: Path, *more: str) -> tuple[str, list[dict]]:
+    process = start(folder, *more)
+    out, error = process.communicate(timeout=300)
+    assert process.returncode == 0, error
+    assert "\x1b" not in out + error  # no control codes in a pipe
+    return out, json.loads((folder / "r.json").read_text())["results"]
+
+
+def without_seconds(results: list[dict]) -> list[dict]:
+    return [{k: v for k, v in result.items() if k != "seconds"} for result in results]
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory) -> tuple[Path, str, list[dict]]:
+    folder = tmp_path_factory.mktemp("whole")
+    return folder, *finish(folder)
+
+
+def test_table_records_and_page(whole) -> None:
+    folder, out, results = whole
+    assert "weight AUROC" in out
+    assert "runs/compare/report.html" in out
+    page = (folder / "runs" / "compare" / "report.html").read_text()
+    assert "<html" in page
+    assert [result["method"] for result in results] == ["uniform", "diw"]
+    for result in results:
+        assert {"method", "seed", "last_accuracy", "best_accuracy"} <= result.keys()
+        assert {"weight_auroc", "ess", "seconds", "run"} <= result.keys()
+        assert 0 < result["last_accuracy"] <= result["best_accuracy"] <= 1
+        assert (folder / result["run"] / "done").exists()
+    assert results[0]["weight_auroc"] is None
+    assert 0.5 < results[1]["weight_auroc"] <= 1
+
+
+def test_a_second_call_only_reports(whole) -> None:
+    folder, _, results = whole
+    models = sorted((folder / "runs").rglob("model.safetensors"))
+    before = [path.stat().st_mtime_ns for path in models]
+    assert finish(folder)[1] == results
+    assert [path.stat().st_mtime_ns for path in models] == before
+
+
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGKILL, -9), (signal.SIGINT, 130), (signal.SIGTERM, 143)]
+)
+def test_an_interrupted_call_goes_on_to_the_same_result(number, code, whole, tmp_path) -> None:
+    process = start(tmp_path)
+    deadline = time.monotonic() + 120
+    while not list(tmp_path.rglob("checkpoint.pt")) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    os.kill(process.pid, number)
+    _, error = process.communicate(timeout=60)
+    assert process.returncode == code
+    assert "Traceback" not in error
+    if number == signal.SIGINT:
+        assert "the same command goes on" in error
+    assert without_seconds(finish(tmp_path)[1]) == without_seconds(whole[2])
