@@ -4,7 +4,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+import torch
 from torch import Tensor
+from torch.nn import functional
 
 from diw.errors import UsageError
 
@@ -29,6 +31,13 @@ class Batch:
         if self.targets is not None:
             return len(self.targets)
         return len(first_tensor(self.inputs))
+
+    def to(self, device: torch.device) -> "Batch":
+        """The same samples on a device; the index stays where it is."""
+        targets = self.targets
+        return Batch(
+            _to(self.inputs, device), None if targets is None else targets.to(device), self.index
+        )
 
     @classmethod
     def of(cls, batch: "Batch | Sequence[Any]") -> "Batch":
@@ -89,3 +98,16 @@ def first_tensor(inputs: Any) -> Tensor:
     while not isinstance(inputs, Tensor):
         inputs = next(iter(inputs.values())) if isinstance(inputs, Mapping) else inputs[0]
     return inputs
+
+
+def cross_entropy(values: Any, targets: Tensor) -> Tensor:
+    """The default criterion: cross entropy of logits (n, k) and labels (n,), one loss a sample."""
+    return functional.cross_entropy(values, targets, reduction="none")
+
+
+def _to(values: Any, device: torch.device) -> Any:
+    if isinstance(values, Tensor):
+        return values.to(device)
+    if isinstance(values, Mapping):
+        return {name: _to(value, device) for name, value in values.items()}
+    return tuple(_to(value, device) for value in values)

@@ -1,14 +1,13 @@
 """The objective: what every caller calls, from a plain loop to the experiments."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
-from diw.batch import Batch, Criterion, Weights, first_tensor
+from diw.batch import Batch, Criterion, Weights, cross_entropy, first_tensor
 from diw.errors import UsageError
 from diw.memory import Memory
 from diw.probe import Tap, is_mode_free, unwrap
@@ -43,9 +42,12 @@ class PlainTask:
 
     train: Samples | None
     trusted: Any
+    true_weights: Tensor | None
+    criterion: Criterion
+    trusted_criterion: Criterion
     make_model: Callable[[], nn.Module]
     pretrain: Callable[[int], nn.Module]
-    true_weights: Tensor | None = field(default=None)
+    batch_size: int | None = None
 
 
 class Objective:
@@ -81,6 +83,7 @@ class Objective:
         trusted_batch_size: int = 256,
         task: Task | None = None,
         train: Any = None,
+        true_weights: Tensor | None = None,
         make_model: Callable[[], nn.Module] | None = None,
         pretrain: Callable[[int], nn.Module] | None = None,
         seed: int = 0,
@@ -97,8 +100,9 @@ class Objective:
             probe: `"auto"` looks at the network in evaluation mode, and uses the training forward
                 for it where that is provably the same; `"shared"` and `"separate"` decide it.
             trusted_batch_size: The largest trusted batch of a step.
-            task: The runner's task; the next three arguments make one otherwise.
-            train: The whole training set, for static methods.
+            task: The runner's task; the next four arguments make one otherwise.
+            train: The whole training set, for static methods; -F methods count its labels.
+            true_weights: (n,) the true weight of each training sample, for `truth`.
             make_model: Makes a fresh network, for methods that need a second one.
             pretrain: (epochs) → a network trained without weights, for methods that need one.
             seed: Decides the trusted batches and random weights.
@@ -113,20 +117,24 @@ class Objective:
         self.reduction: Reduction = reduction
         self.epoch = 1
         self.t = 0
+        criterion = criterion or cross_entropy
+        trusted_criterion = trusted_criterion or criterion
         network = unwrap(model)
         rows = as_rows(trusted if trusted is not None else task and task.trusted)
         self.task: Task = task or PlainTask(
             train=None if train is None else as_rows(train),  # type: ignore[arg-type]
             trusted=rows,
+            true_weights=true_weights,
+            criterion=criterion,
+            trusted_criterion=trusted_criterion,
             make_model=make_model or _not_given("make_model", self.method),
             pretrain=pretrain or _not_given("pretrain", self.method),
         )
-        criterion = criterion or _cross_entropy
         self._stream = TrustedStream(rows, trusted_batch_size, seed)
         self._around = Surroundings(
             network=network,
             criterion=criterion,
-            trusted_criterion=trusted_criterion or criterion,
+            trusted_criterion=trusted_criterion,
             losses=self.method.losses,
             tap=Tap(network, getattr(self.method, "layer", None)) if self.method.taps else None,
             shared=probe == "shared" or (probe == "auto" and is_mode_free(network)),
@@ -259,32 +267,13 @@ class Objective:
         batch = self._stream.draw()
         parameter = next(self._around.network.parameters(), None)
         device = torch.device("cpu") if parameter is None else parameter.device
-        if first_tensor(batch.inputs).device == device:
-            return batch
-        targets = batch.targets
-        return Batch(
-            _to(batch.inputs, device),
-            None if targets is None else targets.to(device),
-            batch.index,
-        )
+        return batch if first_tensor(batch.inputs).device == device else batch.to(device)
 
     def _plain(self, batch: Any, model: nn.Module | None, outputs: Any) -> Result:
         step = self._step(Batch.of(batch), model, outputs)
         losses = step.fit.losses
         loss = losses.mean() if self.reduction == "mean" else losses.sum()
         return Result(loss, step.fit.values, Weights(torch.ones_like(losses)))
-
-
-def _cross_entropy(values: Any, targets: Tensor) -> Tensor:
-    return functional.cross_entropy(values, targets, reduction="none")
-
-
-def _to(values: Any, device: torch.device) -> Any:
-    if isinstance(values, Tensor):
-        return values.to(device)
-    if isinstance(values, Mapping):
-        return {name: _to(value, device) for name, value in values.items()}
-    return tuple(_to(value, device) for value in values)
 
 
 def _not_given(argument: str, method: Weighting) -> Callable[..., nn.Module]:

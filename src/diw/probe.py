@@ -6,7 +6,7 @@ trained must be as if nobody had looked: every submodule's mode, all buffers
 and the random state.
 """
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Any
 
@@ -85,7 +85,7 @@ def looking(model: nn.Module, *, training: bool | None = False) -> Generator[Non
                 buffer.copy_(before)
 
 
-def forward(model: nn.Module, inputs: Any) -> Any:
+def forward(model: Callable[..., Any], inputs: Any) -> Any:
     """Call `model` on a tensor, a tuple of positional or a mapping of keyword arguments."""
     if isinstance(inputs, dict):
         return model(**inputs)

@@ -5,7 +5,7 @@ batch, losses, hidden outputs, a directional derivative), each is computed once,
 and what nobody asks for costs nothing.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
@@ -105,10 +105,29 @@ class Step:
         """The trusted batch seen by the network in evaluation mode, without gradient."""
         return self._look(self.trusted, trusted=True)
 
-    def look(self, network: nn.Module, batch: Batch, tap: Tap | None = None) -> Outputs:
-        """See `batch` with another network (a frozen estimator), in evaluation mode."""
+    def look(self, state: Mapping[str, Tensor], batch: Batch, *, trusted: bool = False) -> Outputs:
+        """See `batch` with other parameters and buffers (a frozen estimator), in evaluation mode.
+
+        Args:
+            state: Parameters and buffers by name; the network's own where a name is missing.
+            batch: The samples to look at.
+            trusted: Whether they are trusted ones, whose criterion may differ.
+        """
+        network = self._around.network
+
+        def estimator(*positional: Any, **named: Any) -> Any:
+            return functional_call(network, dict(state), positional, named)
+
         with torch.no_grad(), looking(network):
-            return self._run(network, batch, tapped=tap is not None, tap=tap)
+            return self._run(estimator, batch, trusted=trusted, tapped=True)
+
+    def ones(self) -> Tensor:
+        """A weight of one for each training sample, (n,), on the network's device."""
+        like = next(self._around.network.parameters(), torch.empty(0))
+        wide = like.dtype == torch.float64
+        return torch.ones(
+            len(self.train), dtype=torch.float64 if wide else torch.float32, device=like.device
+        )
 
     def trusted_gradient(self) -> list[Tensor]:
         """∇L of the mean trusted loss, one tensor a parameter, in training mode without a trace."""
@@ -194,14 +213,13 @@ class Step:
 
     def _run(
         self,
-        model: nn.Module,
+        model: Callable[..., Any],
         batch: Batch,
         *,
         trusted: bool = False,
         tapped: bool = False,
-        tap: Tap | None = None,
     ) -> Outputs:
-        tap = tap if tap is not None else self._around.tap
+        tap = self._around.tap
         hidden: Tensor | None = None
         if tapped and tap is not None:
             with tap.listening() as caught:

@@ -1,6 +1,7 @@
 """The endless, seeded, resumable stream of trusted mini-batches."""
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any, Protocol
 
 import torch
@@ -56,6 +57,11 @@ class DatasetRows:
 
         inputs, targets = default_collate([self._dataset[i] for i in index.tolist()])
         return inputs, targets
+
+    @cached_property
+    def targets(self) -> Tensor:
+        """The labels (m,), read once from every sample."""
+        return torch.as_tensor([self._dataset[i][1] for i in range(len(self))])
 
 
 def as_rows(trusted: Any) -> Rows:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from safetensors.torch import load_model, save_model
 from torch import Tensor, nn
 
-from diw.batch import Batch
+from diw.batch import Batch, Criterion, cross_entropy
 from diw.data import Dataset
 from diw.diagnostics import effective_sample_size
 from diw.errors import RunError
@@ -162,6 +162,13 @@ class RunTask:
     """What a method may ask of a run before its first step."""
 
     training: Training
+    criterion: Criterion = cross_entropy
+    trusted_criterion: Criterion = cross_entropy
+
+    @property
+    def batch_size(self) -> int:
+        """Training samples a step."""
+        return self.training.recipe.batch_size
 
     @property
     def train(self) -> Dataset:

@@ -13,14 +13,14 @@ from diw.step import Step
 
 
 class Samples(Protocol):
-    """A labelled data set that can be indexed by tensors of row numbers."""
+    """A data set that can be indexed by tensors of row numbers."""
 
     @property
-    def targets(self) -> Tensor:
-        """The labels as given, (n,)."""
+    def targets(self) -> Tensor | None:
+        """The labels as given, (n,); None for unlabelled trusted data."""
         ...
 
-    def take(self, index: Tensor) -> tuple[Any, Tensor]:
+    def take(self, index: Tensor) -> tuple[Any, Any]:
         """The inputs and labels of some rows."""
         ...
 
@@ -43,6 +43,21 @@ class Task(Protocol):
     @property
     def true_weights(self) -> Tensor | None:
         """What a simulated shift knows: the true weight of each training sample, (n,), or None."""
+        ...
+
+    @property
+    def criterion(self) -> Criterion:
+        """(outputs, targets) → losses (n,) of training samples."""
+        ...
+
+    @property
+    def trusted_criterion(self) -> Criterion:
+        """(outputs, targets) → losses (m,) of trusted samples."""
+        ...
+
+    @property
+    def batch_size(self) -> int | None:
+        """Training samples a step, where the host knows it beforehand."""
         ...
 
     def make_model(self) -> nn.Module:
@@ -71,8 +86,11 @@ class Weighting(ABC):
     aliases: ClassVar[tuple[str, ...]] = ()
     trains_on: ClassVar[str] = "train"
     """"train", or "trusted" for a method that leaves the training data alone."""
-    taps: ClassVar[bool] = False
-    """Whether `Step` must catch what enters a hidden layer."""
+
+    @property
+    def taps(self) -> bool:
+        """Whether `Step` must catch what enters a hidden layer."""
+        return False
 
     def prepare(self, task: Task) -> State | None:
         """Get ready, once, before the first step; may return the parameters to start from."""

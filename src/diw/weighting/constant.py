@@ -18,8 +18,7 @@ class Uniform(Weighting):
 
     def weigh(self, step: Step) -> Weights:
         """Ones, (n,)."""
-        device = first_tensor(step.train.inputs).device
-        return Weights(torch.ones(len(step.train), device=device))
+        return Weights(step.ones())
 
 
 @dataclass(kw_only=True)
@@ -34,8 +33,7 @@ class Random(Weighting):
 
     def weigh(self, step: Step) -> Weights:
         """max(0, ξ) with ξ standard normal, (n,)."""
-        device = first_tensor(step.train.inputs).device
-        return Weights(step.normal("random weights").clamp(min=0).float().to(device))
+        return Weights(step.normal("random weights").clamp(min=0).to(step.ones()))
 
 
 @dataclass(kw_only=True)

@@ -1,71 +1,91 @@
 """Dynamic importance weighting: weights re-estimated in every mini-batch (the paper's methods)."""
 
-from dataclasses import dataclass
-from typing import ClassVar
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
 
-from diw.batch import Weights, first_tensor
+from diw.batch import Outputs, Weights
 from diw.errors import UsageError
-from diw.matching import kmm
 from diw.step import Step
-from diw.transforms import LossValue, Transform
-from diw.weighting.base import Weighting, normalised
+from diw.weighting.base import State, Task, normalised
+from diw.weighting.classwise import Classwise
+from diw.weighting.matching import Matching, OnFeatures, OnLosses
+from diw.weighting.partition import share_at_bound
 
 
 @dataclass(kw_only=True)
-class DynamicMatching(Weighting):
+class DynamicMatching(Matching):
     """Kernel mean matching of each mini-batch to a trusted one (Fang et al. 2020, Algorithm 1)."""
 
-    gamma: float | str | None = None
-    """Width of the kernel exp(−γ‖z−z'‖²): a number, a rule such as "quantile:0.01" (the paper's
-    1% for label noise) or "median", or None for the rule of the transformation."""
-    bound: float = 50.0
-    """B, the largest weight the match may give (the paper: 50, 10 or 100)."""
-    slack: float | None = None
-    """ε, how far the mean weight may be from one; None is (√n−1)/√n."""
-    ridge: float = 1e-5
-    """ω, added to the kernel's diagonal."""
     momentum: float = 0.0
     """Share of a sample's weight of the last epoch in its new one (the paper's footnote 1)."""
-    warmup: int = 1
+    warmup: int = 0
     """Epochs at the start without weights."""
+    warmup_steps: int = 0
+    """Optimiser steps at the start without weights, for a loop that has no epochs."""
 
-    transform: ClassVar[Transform]
+    _classwise: Classwise | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if not 0 <= self.momentum < 1:
             raise UsageError(f"{self.name}.momentum: must be in [0, 1), not {self.momentum}")
-        if self.warmup < 0:
-            raise UsageError(f"{self.name}.warmup: must not be negative, and is {self.warmup}")
+        for name in ("warmup", "warmup_steps"):
+            if getattr(self, name) < 0:
+                raise UsageError(
+                    f"{self.name}.{name}: must not be negative, and is {getattr(self, name)}"
+                )
+
+    def prepare(self, task: Task) -> State | None:
+        """Count the classes, where each is matched alone."""
+        self._classwise = Classwise.of(task, self.name) if self.transform.by_class else None
+        return None
 
     def weigh(self, step: Step) -> Weights:
         """The matched weights, (n,), blended with the last epoch's where `momentum` asks for it."""
-        if step.epoch <= self.warmup:
-            device = first_tensor(step.train.inputs).device
-            return Weights(torch.ones(len(step.train), device=device))
+        if self._classwise is not None:
+            self._classwise.see(step.train)
+        if step.epoch <= self.warmup or step.t < self.warmup_steps:
+            return Weights(step.ones())
         weights, diagnostics = self.match(step)
+        weights = weights.to(step.ones())
         if self.momentum:
             weights = self._blend(step, normalised(weights))
         return Weights(weights, diagnostics=diagnostics)
 
     def match(self, step: Step) -> tuple[Tensor, dict[str, float]]:
-        """The weights of one matching problem over the whole batch, and what the solver says."""
-        z_train = self.transform(step.train, step.probe_train)
-        z_trusted = self.transform(step.trusted, step.probe_trusted)
-        match = kmm(
-            z_train,
-            z_trusted,
-            gamma=self.gamma,
-            bound=self.bound,
-            slack=self.slack,
-            ridge=self.ridge,
-        )
-        weights = match.weights
-        assert isinstance(weights, Tensor)
-        at_bound = float((weights >= self.bound * (1 - 1e-9)).double().mean())
-        return weights, {"share_bound": at_bound, "iterations": float(match.iterations)}
+        """The matched weights of one step, (n,), and what the solver says."""
+        z_train = self.transform(step.train, self.see_train(step))
+        z_trusted = self.transform(step.trusted, self.see_trusted(step))
+        if self._classwise is not None:
+            return self._classwise.match(
+                step, z_train, z_trusted, solve=self.solve, bound=self.bound
+            )
+        match = self.solve([(z_train, z_trusted)])[0]
+        return match.weights, {
+            "share_bound": share_at_bound(match.weights, self.bound),
+            "iterations": float(match.iterations),
+        }
+
+    def see_train(self, step: Step) -> Outputs:
+        """The training batch as the estimating network sees it: here the one being trained."""
+        return step.probe_train
+
+    def see_trusted(self, step: Step) -> Outputs:
+        """The trusted batch as the estimating network sees it."""
+        return step.probe_trusted
+
+    def state_dict(self) -> dict[str, Any]:
+        """Class counts and trusted values, where classes are matched alone."""
+        return {"classwise": None if self._classwise is None else self._classwise.state_dict()}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Take over what `state_dict` gave."""
+        kept = state["classwise"]
+        self._classwise = None if kept is None else Classwise.from_state_dict(kept, self.name)
 
     def _blend(self, step: Step, new: Tensor) -> Tensor:
         old = step.memory.read("weights", step.train.index).to(new)
@@ -75,13 +95,29 @@ class DynamicMatching(Weighting):
 
 
 @dataclass(kw_only=True)
-class DIW(DynamicMatching):
+class DIW2(DynamicMatching):
+    """The estimating network is the one being trained, from its random initialisation."""
+
+    warmup: int = 1
+    """Epochs at the start without weights: a random network has nothing to say yet."""
+
+
+@dataclass(kw_only=True)
+class DIW(OnLosses, DIW2):
     """Matches the loss values of the network being trained itself; what the paper calls DIW.
 
-    Fang et al. 2020, Algorithm 1 with π = ℓ: the network starts from its random
-    initialisation, its first epoch is unweighted.
+    Fang et al. 2020, Algorithm 1 (right), supplement, method (7).
     """
 
     name: ClassVar[str] = "diw"
     aliases: ClassVar[tuple[str, ...]] = ("diw2-l",)
-    transform: ClassVar[Transform] = LossValue()
+
+
+@dataclass(kw_only=True)
+class DIW2F(OnFeatures, DIW2):
+    """Matches the hidden outputs of the network being trained itself, each class alone.
+
+    Fang et al. 2020, Algorithm 1 (left), supplement, method (6).
+    """
+
+    name: ClassVar[str] = "diw2-f"

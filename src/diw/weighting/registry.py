@@ -14,6 +14,12 @@ from typing import Any
 from diw.errors import UsageError
 from diw.weighting.base import Weighting
 
+PAPER_ORDER = (
+    *("clean", "uniform", "random", "truth", "iw", "siw-f", "siw-l", "diw1-f", "diw1-l"),
+    *("diw2-f", "diw", "diw3-f", "diw3-l", "reweight"),
+)
+"""The order of the paper's tables, for listings; any other method comes after these."""
+
 
 @dataclasses.dataclass(frozen=True)
 class Field:
@@ -26,7 +32,7 @@ class Field:
 
 
 def methods() -> dict[str, type[Weighting]]:
-    """Every method by canonical name, in the order of their files and definitions.
+    """Every method by canonical name: the paper's in its order, then any others.
 
     Imports the modules of this package; classes defined elsewhere by
     subclassing `Weighting` count too once their module is imported.
@@ -39,7 +45,8 @@ def methods() -> dict[str, type[Weighting]]:
         pending.extend(cls.__subclasses__())
         if "name" in vars(cls) and cls.name:
             found[cls.name] = cls
-    return found
+    ranks = {name: rank for rank, name in enumerate(PAPER_ORDER)}
+    return dict(sorted(found.items(), key=lambda item: ranks.get(item[0], len(ranks))))
 
 
 def find(name: str) -> type[Weighting]:

@@ -1,0 +1,122 @@
+"""Shared parts of the methods that match: the fields of the match, and what is matched."""
+
+from abc import abstractmethod
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from diw.errors import UsageError
+from diw.kernels import parse_rule
+from diw.matching import Match, kmm
+from diw.transforms import HiddenOutput, LossValue, RawInput, Transform, WholeOutput
+from diw.weighting.base import Weighting
+
+FEATURES = ("hidden", "output")
+
+
+@dataclass(kw_only=True)
+class Matching(Weighting):
+    """Weights by kernel mean matching (Fang et al. 2020, Eq. (4)), whatever is matched and when."""
+
+    gamma: float | str | None = None
+    """Width of the kernel exp(−γ‖z−z'‖²): a number, a rule such as "quantile:0.01" or "median", or
+    None for the transformation's own rule: "quantile:0.01" for losses (the paper's for label
+    noise), "median" for features and inputs."""
+    bound: float = 50.0
+    """B, the largest weight the match may give (the paper: 50, 10 or 100)."""
+    slack: float | None = None
+    """ε, how far the mean weight may be from one; None is (√n−1)/√n."""
+    ridge: float = 1e-5
+    """ω, added to the kernel's diagonal."""
+
+    def __post_init__(self) -> None:
+        if isinstance(self.gamma, str):
+            try:
+                parse_rule(self.gamma)
+            except ValueError as error:
+                raise UsageError(f"{self.name}.{error}") from None
+        elif self.gamma is not None and not self.gamma > 0:
+            raise UsageError(f"{self.name}.gamma: must be positive, and is {self.gamma}")
+        for field in ("bound", "ridge"):
+            if not getattr(self, field) > 0:
+                raise UsageError(
+                    f"{self.name}.{field}: must be positive, and is {getattr(self, field)}"
+                )
+        if self.slack is not None and not self.slack >= 0:
+            raise UsageError(f"{self.name}.slack: must not be negative, and is {self.slack}")
+
+    @property
+    @abstractmethod
+    def transform(self) -> Transform:
+        """π: what of a sample is matched."""
+
+    @property
+    def taps(self) -> bool:
+        """Whether `Step` must catch what enters a hidden layer."""
+        return self.transform.taps
+
+    def solve(self, problems: Iterable[tuple[Tensor, Tensor]]) -> list[Match]:
+        """Match each pair (z_train, z_trusted) by itself."""
+        return [
+            kmm(
+                z_train,
+                z_trusted,
+                gamma=self.gamma,
+                bound=self.bound,
+                slack=self.slack,
+                ridge=self.ridge,
+            )
+            for z_train, z_trusted in problems
+        ]
+
+
+@dataclass(kw_only=True)
+class OnLosses(Matching):
+    """-L: matches loss values, one number a sample, all classes together."""
+
+    @property
+    def transform(self) -> Transform:
+        """π(x, y) = ℓ(f(x), y)."""
+        return LossValue()
+
+
+@dataclass(kw_only=True)
+class OnFeatures(Matching):
+    """-F: matches a representation of the inputs, each class alone."""
+
+    features: str = "hidden"
+    """"hidden": what enters `layer`; "output": the network's whole output, the logits."""
+    layer: str | None = None
+    """The layer whose input is the representation, such as "encoder.fc2"; None is the last
+    `nn.Linear`."""
+    partition: bool = True
+    """Match each class alone, times p_trusted(y)/p_train(y). False matches all classes together
+    and asks no labels of the trusted samples: right under covariate shift only."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.features not in FEATURES:
+            raise UsageError(
+                f"{self.name}.features: choose {' or '.join(FEATURES)}, not {self.features!r}"
+            )
+
+    @property
+    def transform(self) -> Transform:
+        """π(x) = h(x), what enters the layer, or f(x), the logits."""
+        kind = HiddenOutput if self.features == "hidden" else WholeOutput
+        return kind(by_class=self.partition)
+
+
+@dataclass(kw_only=True)
+class OnInputs(Matching):
+    """Matches the raw inputs, each class alone."""
+
+    partition: bool = True
+    """Match each class alone, times p_trusted(y)/p_train(y). False matches all classes together
+    and asks no labels of the trusted samples: right under covariate shift only."""
+
+    @property
+    def transform(self) -> Transform:
+        """π(x) = x."""
+        return RawInput(by_class=self.partition)
