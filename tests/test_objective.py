@@ -215,3 +215,23 @@ def test_bad_batch_and_epoch() -> None:
         objective(samples(16)[0])
     with pytest.raises(UsageError, match="epochs count from 1"):
         objective.start_epoch(0)
+
+
+def test_a_wrapped_model_given_at_the_start_runs_the_training_forward() -> None:
+    model = plain_network()
+    calls = []
+
+    class DistributedDataParallel(nn.Module):  # known by its name, as torch's own is
+        def __init__(self, module):
+            super().__init__()
+            self.module = module
+
+        def forward(self, x):
+            calls.append(len(x))
+            return self.module(x)
+
+    for method in ("diw", "diw2-f"):
+        objective = Objective(DistributedDataParallel(model), method, samples(20))
+        objective.start_epoch(2)
+        objective(samples(16))
+    assert calls == [16, 16]

@@ -4,7 +4,7 @@ from torch import nn
 
 from diw.errors import UsageError
 from diw.models import LeNet5, ResNet32
-from diw.probe import Tap, is_mode_free, last_linear, looking, unwrap
+from diw.probe import Tap, is_mode_free, looking, unwrap
 from tests.networks import noisy_network, plain_network, samples
 
 
@@ -82,9 +82,29 @@ def test_tap_catches_what_enters_the_last_linear_layer() -> None:
     x = samples(5)[0]
     with Tap(model).listening() as caught:
         model(x)
-    assert torch.equal(caught[0], model[:2](x))
-    assert not caught[0].requires_grad
-    assert last_linear(model) == "2"
+    assert torch.equal(caught.hidden, model[:2](x))
+    assert not caught.hidden.requires_grad
+
+
+def test_tap_goes_by_what_a_forward_runs_not_by_the_order_of_definition() -> None:
+    class HeadFirst(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.head = nn.Linear(8, 3)
+            self.body = nn.Linear(4, 8)
+            self.unused = nn.Linear(2, 2)
+
+        def forward(self, x):
+            return self.head(self.body(x))
+
+    model, x = HeadFirst(), samples(5)[0]
+    with Tap(model).listening() as caught:
+        model(x)
+    assert torch.equal(caught.hidden, model.body(x))
+    with Tap(model, "unused").listening() as nothing:
+        model(x)
+    with pytest.raises(UsageError, match="did not run this layer"):
+        _ = nothing.hidden
 
 
 def test_tap_names_the_choices() -> None:

@@ -119,6 +119,7 @@ class Objective:
         self.t = 0
         criterion = criterion or cross_entropy
         trusted_criterion = trusted_criterion or criterion
+        self._model = model
         network = unwrap(model)
         rows = as_rows(trusted if trusted is not None else task and task.trusted)
         self.task: Task = task or PlainTask(
@@ -251,7 +252,7 @@ class Objective:
             self._draw_trusted,
             epoch=self.epoch,
             t=self.t,
-            model=model,
+            model=self._model if model is None else model,
             outputs=outputs,
         )
 

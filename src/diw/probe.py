@@ -102,37 +102,49 @@ class Tap:
 
         Args:
             model: The unwrapped network.
-            layer: A submodule's name, e.g. `"encoder.fc2"`; None for the last `nn.Linear`.
+            layer: A submodule's name, e.g. `"encoder.fc2"`; None for the last `nn.Linear` that a
+                forward runs, wherever it is defined.
         """
-        self.layer = layer if layer is not None else last_linear(model)
         modules = dict(model.named_modules())
-        if self.layer not in modules:
+        if layer is None:
+            self._modules = [module for module in modules.values() if isinstance(module, nn.Linear)]
+            if not self._modules:
+                raise UsageError(
+                    "layer: the network has no nn.Linear; "
+                    "name the layer whose input is the representation"
+                )
+        elif layer in modules:
+            self._modules = [modules[layer]]
+        else:
             raise UsageError(
-                f"layer: the network has no submodule {self.layer!r}; "
+                f"layer: the network has no submodule {layer!r}; "
                 f"choose one of {', '.join(name for name in modules if name)}"
             )
-        self._module = modules[self.layer]
 
     @contextmanager
-    def listening(self) -> Generator[list[Tensor]]:
-        """Collect the layer's input of each forward inside the block, flattened to (n, d)."""
-        caught: list[Tensor] = []
+    def listening(self) -> Generator["Caught"]:
+        """Catch the layer's input of the last forward inside the block."""
+        caught = Caught()
 
         def catch(_module: nn.Module, arguments: tuple[Any, ...]) -> None:
-            caught.append(arguments[0].detach().flatten(1))
+            caught.value = arguments[0]
 
-        handle = self._module.register_forward_pre_hook(catch)
+        handles = [module.register_forward_pre_hook(catch) for module in self._modules]
         try:
             yield caught
         finally:
-            handle.remove()
+            for handle in handles:
+                handle.remove()
 
 
-def last_linear(model: nn.Module) -> str:
-    """The name of the last `nn.Linear` of `model` in definition order."""
-    names = [name for name, module in model.named_modules() if isinstance(module, nn.Linear)]
-    if not names:
-        raise UsageError(
-            "layer: the network has no nn.Linear; name the layer whose input is the representation"
-        )
-    return names[-1]
+class Caught:
+    """What a `Tap` caught."""
+
+    value: Tensor | None = None
+
+    @property
+    def hidden(self) -> Tensor:
+        """The layer's last input, without gradient, flattened to (n, d)."""
+        if self.value is None:
+            raise UsageError("layer: the forward did not run this layer; name another one")
+        return self.value.detach().flatten(1)

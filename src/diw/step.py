@@ -49,7 +49,7 @@ class Step:
         *,
         epoch: int,
         t: int,
-        model: nn.Module | None = None,
+        model: nn.Module,
         outputs: Any = None,
     ):
         """Open a step.
@@ -69,7 +69,7 @@ class Step:
         self.memory = around.memory
         self._around = around
         self._draw_trusted = draw_trusted
-        self._model = model if model is not None else around.network
+        self._model = model
         self._outputs = outputs
 
     @cached_property
@@ -82,7 +82,8 @@ class Step:
         """The training forward, with its graph."""
         if self._outputs is not None:
             return Outputs(self._outputs, self._losses(self._outputs, self.train))
-        return self._run(self._model, self.train, tapped=self._around.shared)
+        compiled = hasattr(self._model, "_orig_mod")  # a tap would be compiled in, or ignored
+        return self._run(self._model, self.train, tapped=self._around.shared and not compiled)
 
     @cached_property
     def fit_trusted(self) -> Outputs:
@@ -95,9 +96,10 @@ class Step:
 
         Where one forward provably serves both, this is the training forward.
         """
-        if self._around.shared and (self._outputs is None or self._around.tap is None):
+        if self._around.shared:
             fit = self.fit
-            return Outputs(_detached(fit.values), fit.losses.detach(), fit.maybe_hidden)
+            if self._around.tap is None or fit.maybe_hidden is not None:
+                return Outputs(_detached(fit.values), fit.losses.detach(), fit.maybe_hidden)
         return self._look(self.train)
 
     @cached_property
@@ -224,7 +226,7 @@ class Step:
         if tapped and tap is not None:
             with tap.listening() as caught:
                 values = forward(model, batch.inputs)
-            hidden = caught[-1]
+            hidden = caught.hidden
         else:
             values = forward(model, batch.inputs)
         if batch.targets is None:

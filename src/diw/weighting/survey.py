@@ -52,7 +52,7 @@ class Survey:
         if self.transform.taps:
             with Tap(network, self.layer).listening() as caught:
                 values = forward(network, batch.inputs)
-            hidden = caught[-1]
+            hidden = caught.hidden
         else:
             values = forward(network, batch.inputs)
         losses = None if batch.targets is None else self.losses(values, batch, criterion)
