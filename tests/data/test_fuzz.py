@@ -188,6 +188,16 @@ def blank_png(side: int) -> bytes:
     return b"\x89PNG\r\n\x1a\n" + body
 
 
+def test_an_image_chunk_that_announces_too_much_takes_no_memory(tmp_path):
+    whole = bytearray(png_bytes())
+    at = whole.index(b"IDAT")
+    whole[at - 4 : at] = struct.pack(">I", 1 << 30)
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "1.png").write_bytes(whole)
+    survive(tmp_path)
+
+
 @pytest.mark.parametrize(
     ("side", "message"), [(10_000, "10000 x 10000 pixels are too many"), (60_000, "exceeds limit")]
 )

@@ -1,7 +1,11 @@
 """Folders of images: one subfolder a class; decoded one at a time, when a mini-batch is taken."""
 
 import warnings
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from io import BufferedReader, FileIO
+from os import fstat
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +17,8 @@ from diw.errors import UsageError
 
 if TYPE_CHECKING:
     from PIL.Image import Image
+
+_MODES = {1: "L", 3: "RGB", 4: "RGBA"}
 
 MAX_PIXELS = 1 << 26
 """Images of more pixels (64 million) are refused unread: a small file can unfold into gigabytes."""
@@ -92,24 +98,27 @@ def fit_folder(folder: Folder) -> tuple[ImageRows, tuple[str, ...]]:
 def decode_image(path: Path, shape: tuple[int, int, int]) -> npt.NDArray[np.uint8]:
     """The image as uint8 of `shape` (channels, height, width), grey for one channel, RGB for three.
 
-    An image of another size is resized (bilinear); transparency is dropped.
+    An image of another size is resized (bilinear).
     """
     channels, height, width = shape
-    from PIL.Image import Resampling
-
+    if channels not in _MODES:
+        raise UsageError(f"{path}: image files have 1, 3 or 4 channels, not {channels}")
     with open_image(path) as image:
+        from PIL.Image import Resampling
+
         try:
-            converted = image.convert("L" if channels == 1 else "RGB")
+            converted = image.convert(_MODES[channels])
         except Exception as error:  # decoders raise whatever they meet in a broken file
-            raise UsageError(f"{path}: cannot be decoded: {error}") from None
+            raise UsageError(f"{path}: cannot be decoded: {_line(error)}") from None
     if converted.size != (width, height):
         converted = converted.resize((width, height), Resampling.BILINEAR)
     pixels = np.asarray(converted, np.uint8)
     return pixels[None] if channels == 1 else pixels.transpose(2, 0, 1)
 
 
-def open_image(path: Path) -> "Image":
-    """The opened, not yet decoded image; too many pixels or no image at all is refused."""
+@contextmanager
+def open_image(path: Path) -> Generator["Image"]:
+    """The image, opened and not yet decoded; too many pixels or no image at all is refused."""
     try:
         import PIL.Image
     except ImportError:
@@ -117,13 +126,33 @@ def open_image(path: Path) -> "Image":
             "reading image files needs Pillow: install diw with the extra 'data'"
         ) from None
     try:
-        with warnings.catch_warnings():
-            # Pillow warns from its own limit on; ours is checked below.
-            warnings.simplefilter("ignore", PIL.Image.DecompressionBombWarning)
-            image = PIL.Image.open(path)
-    except Exception as error:  # decoders raise whatever they meet in a broken file
-        raise UsageError(f"{path}: not an image: {error}") from None
-    if image.width * image.height > MAX_PIXELS:
-        image.close()
-        raise UsageError(f"{path}: {image.width} x {image.height} pixels are too many")
-    return image
+        file = _Bounded(FileIO(path))
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read: {error.strerror}") from None
+    with file:
+        try:
+            with warnings.catch_warnings():
+                # Pillow warns from its own limit on; ours is checked below.
+                warnings.simplefilter("ignore", PIL.Image.DecompressionBombWarning)
+                image = PIL.Image.open(file)
+        except Exception as error:  # decoders raise whatever they meet in a broken file
+            raise UsageError(f"{path}: not an image: {_line(error)}") from None
+        if image.width * image.height > MAX_PIXELS:
+            raise UsageError(f"{path}: {image.width} x {image.height} pixels are too many")
+        yield image
+
+
+class _Bounded(BufferedReader):
+    """A file of which never more is asked than it has.
+
+    Python makes room for what is asked before it reads, and a broken image may
+    have a decoder ask for gigabytes.
+    """
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        length = fstat(self.fileno()).st_size
+        return super().read(length if size is None or size < 0 else min(size, length))
+
+
+def _line(error: Exception) -> str:
+    return " ".join(str(error).split())[:200] or type(error).__name__
