@@ -10,7 +10,7 @@ from diw.errors import UsageError
 _CHUNK = 1 << 20
 """Numbers read at a time while rows are compared."""
 
-MOST = 1 << 31
+MOST = 1 << 29
 """Numbers (rows times their size) beyond which rows are not compared: a pass would take minutes."""
 
 
