@@ -132,6 +132,18 @@ def test_later_files_are_read_as_the_training_file_was(table, tmp_path):
         read_like(tmp_path / "new.csv", encoding, need_labels=True)
 
 
+def test_labels_that_are_not_needed_are_not_looked_at(table, tmp_path):
+    encoding = load(table).encoding
+    (tmp_path / "new.csv").write_text(
+        "age,colour,income,label,clean\n20,red,1,,?\n40,red,1,maybe,2\n"
+    )
+    rows = read_like(tmp_path / "new.csv", encoding)
+    assert rows.targets is None
+    assert not any("not used" in note for note in rows.notes)
+    with pytest.raises(UsageError, match="the label in row 0 is missing"):
+        read_like(tmp_path / "new.csv", encoding, need_labels=True)
+
+
 def test_parquet_reads_like_csv(table, tmp_path):
     pytest.importorskip("pyarrow")
     import pyarrow as pa

@@ -1,6 +1,6 @@
 """Data of one's own: any readable file or folder, read as it is or as training data were."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +20,12 @@ from diw.errors import UsageError
 
 READABLE = ".npz, .npy, .csv, .tsv, .parquet, or a folder with one subfolder of images a class"
 """What can be read, for messages."""
+
+WHERE_LABELS = (
+    "an .npz has them as y, NAME.npy in NAME.labels.npy beside it (X.npy: y.npy), a folder of "
+    "images one subfolder a class"
+)
+"""Where labels are, for messages."""
 
 CLEAN = "clean"
 """The column or array that marks rows whose labels are known to be right."""
@@ -69,15 +75,18 @@ class Rows:
 
 
 def read_raw(path: Path, label: str | None, *, need_labels: bool = True) -> Raw:
-    """A file or folder, not yet encoded; the way to read it goes by its ending."""
+    """A file or folder, not yet encoded; the way to read it goes by its ending.
+
+    Without `need_labels` the labels of the file, if it has some, are not looked at.
+    """
     if not path.exists():
         raise UsageError(f"{path}: no such file, folder or data set name; readable are {READABLE}")
     suffix = path.suffix.lower()
     if path.is_dir():
         held = path / "X.npy"
-        raw = _from_arrays(read_npy(held, label)) if held.is_file() else _from_folder(path)
+        raw = _from_arrays(held, label, need_labels) if held.is_file() else _from_folder(path)
     elif suffix in (".npz", ".npy"):
-        raw = _from_arrays((read_npz if suffix == ".npz" else read_npy)(path, label))
+        raw = _from_arrays(path, label, need_labels)
     elif suffix in (".csv", ".tsv"):
         raw = _from_table(read_csv(path), label, need_labels)
     elif suffix in (".parquet", ".pq"):
@@ -86,8 +95,10 @@ def read_raw(path: Path, label: str | None, *, need_labels: bool = True) -> Raw:
         raw = _from_table(read_parquet(path), label, need_labels)
     else:
         raise UsageError(f"{path}: cannot read this; readable are {READABLE}")
-    if need_labels and raw.labels is None:
-        raise UsageError(f"{path}: no labels found; see the documentation of data for where")
+    if not need_labels:
+        return replace(raw, labels=None)
+    if raw.labels is None:
+        raise UsageError(f"{path}: no labels found; {WHERE_LABELS}")
     return raw
 
 
@@ -129,7 +140,7 @@ def read_like(path: str | Path, encoding: Encoding, *, need_labels: bool = False
     Args:
         path: The file or folder.
         encoding: From the bundle that was trained on (`Bundle.encoding`).
-        need_labels: Refuse a file without labels.
+        need_labels: Refuse a file without labels; False does not look at labels at all.
     """
     raw = read_raw(Path(path), shared_label(encoding.label), need_labels=need_labels)
     return encode(raw, encoding)
@@ -140,8 +151,11 @@ def shared_label(label: str | None) -> str | None:
     return None if label is not None and label.endswith(".npy") else label
 
 
-def _from_arrays(arrays: Arrays) -> Raw:
-    labels = None if arrays.labels is None else label_names(arrays.labels, arrays.source)
+def _from_arrays(path: Path, label: str | None, need_labels: bool) -> Raw:
+    read = read_npz if path.suffix.lower() == ".npz" else read_npy
+    arrays = read(path, label if need_labels else None)
+    found = arrays.labels if need_labels else None
+    labels = None if found is None else label_names(found, arrays.source)
     clean = None if arrays.clean is None else torch.from_numpy(arrays.clean)
     return Raw(arrays, labels, clean)
 
@@ -153,10 +167,10 @@ def _from_folder(path: Path) -> Raw:
 
 def _from_table(table: Table, label: str | None, need_labels: bool) -> Raw:
     name = table.label_column(label, required=need_labels)
-    clean = table.columns.get(CLEAN) if name != CLEAN else None
+    clean = table.columns.get(CLEAN) if need_labels and name != CLEAN else None
     not_features = tuple(column for column in (name, CLEAN) if column is not None)
     labels: list[str] | None = None
-    if name is not None:
+    if name is not None and need_labels:
         words = words_of(table.columns[name])
         if None in words:
             raise UsageError(
