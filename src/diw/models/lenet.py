@@ -1,6 +1,6 @@
 """LeNet-5 as the paper uses it.
 
-LeCun et al. 1998; Fang et al. 2020, Appendix: C(5x5, 6) - pool - C(5x5, 16) - pool - 120 - 84 - k
+LeCun et al. 1998; Fang et al. 2020, Appendix A.1: C(5x5, 6) - pool - C(5x5, 16) - pool - 120 - 84 - k
 with ReLU and max-pooling.
 """
 

@@ -1,6 +1,6 @@
 """ResNet-32 as the paper uses it.
 
-He et al. 2016, Section 4.2 (CIFAR); Fang et al. 2020, Appendix: 16, 32 and 64 channels, five
+He et al. 2016, Section 4.2 (CIFAR); Fang et al. 2020, Appendix A.1: 16, 32 and 64 channels, five
 blocks each, batch norm after every convolution, dropout 0.3 at the end of every block.
 """
 

@@ -1,4 +1,7 @@
-"""Covariate shift: rows are selected by their input alone, labels are left as they are."""
+"""Covariate shift: rows are selected by their input alone, labels are left as they are.
+
+Fang et al. 2020, Section 3: p(x) changes, p(y | x) does not.
+"""
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, final

@@ -1,6 +1,6 @@
 """Label noise: transition matrices and the draw of given labels from them.
 
-Fang et al. 2020, Section 4: class-conditional noise p(ỹ | y), `T[y, ỹ]` here.
+Fang et al. 2020, Section 3: class-conditional noise p(ỹ | y), `T[y, ỹ]` here.
 """
 
 from dataclasses import dataclass, field
