@@ -34,8 +34,8 @@ class Memory:
         self._values[name] = kept
 
     def state_dict(self) -> dict[str, Tensor]:
-        """Everything kept, by name."""
-        return dict(self._values)
+        """A copy of everything kept, by name."""
+        return {name: values.clone() for name, values in self._values.items()}
 
     def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
         """Take over what `state_dict` gave."""

@@ -123,12 +123,15 @@ class Step:
         with torch.no_grad(), looking(network):
             return self._run(estimator, batch, trusted=trusted, tapped=True)
 
-    def ones(self) -> Tensor:
-        """A weight of one for each training sample, (n,), on the network's device."""
+    def ones(self, batch: Batch | None = None) -> Tensor:
+        """A weight of one for each sample of the training (or a given) batch, (n,).
+
+        On the network's device and in its precision, but float32 at least.
+        """
         like = next(self._around.network.parameters(), torch.empty(0))
-        wide = like.dtype == torch.float64
+        dtype = torch.float64 if like.dtype == torch.float64 else torch.float32
         return torch.ones(
-            len(self.train), dtype=torch.float64 if wide else torch.float32, device=like.device
+            len(self.train if batch is None else batch), dtype=dtype, device=like.device
         )
 
     def trusted_gradient(self) -> list[Tensor]:

@@ -3,9 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-import torch
-
-from diw.batch import Weights, first_tensor
+from diw.batch import Weights
 from diw.step import Step
 from diw.weighting.base import Weighting
 
@@ -48,5 +46,4 @@ class Clean(Weighting):
 
     def weigh(self, step: Step) -> Weights:
         """Nothing for the training batch, ones (m,) for the trusted one."""
-        device = first_tensor(step.trusted.inputs).device
-        return Weights(train=None, trusted=torch.ones(len(step.trusted), device=device))
+        return Weights(train=None, trusted=step.ones(step.trusted))

@@ -1,0 +1,18 @@
+"""The methods are all there, under the paper's names."""
+
+from diw.weighting import find, methods
+
+PAPER = (
+    "clean uniform random truth iw siw-f siw-l diw1-f diw1-l diw2-f diw2-l diw3-f diw3-l reweight"
+)
+
+
+def test_the_fourteen_methods_of_the_paper_in_its_order() -> None:
+    names = [find(name).name for name in PAPER.split()]
+    assert list(methods())[:14] == names
+    assert len(set(names)) == 14
+
+
+def test_diw_is_the_canonical_name_of_diw2_l() -> None:
+    assert find("diw") is find("diw2-l")
+    assert find("diw2-l").name == "diw"

@@ -1,0 +1,70 @@
+"""Every method trains in the loop, and a killed run ends where an uninterrupted one does."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from diw.training import Training
+from diw.weighting import describe, find
+from tests.contract.cases import DEFAULTS, Case
+from tests.problems import tiny_training
+
+
+class Killed(BaseException):
+    """As sudden as a signal: nothing in the loop may catch it."""
+
+
+def has_pretraining(case: Case) -> bool:
+    return "pretraining" in {field.name for field in describe(find(case.method))}
+
+
+def training_of(case: Case, folder: Path) -> Training:
+    fields: dict[str, object] = {"pretraining": 2} if has_pretraining(case) else {}
+    return tiny_training(folder, case.method, epochs=3, fields=fields, batch_size=40)
+
+
+KILLS = [(case, 3) for case in DEFAULTS] + [(c, 5) for c in DEFAULTS if has_pretraining(c)]
+
+
+@pytest.mark.parametrize(("case", "epoch"), KILLS, ids=str)
+def test_a_killed_run_goes_on_bit_for_bit(case, epoch, tmp_path, monkeypatch) -> None:
+    whole = training_of(case, tmp_path / "whole")
+    whole.finish()
+
+    calls = []
+    original = Training._train_epoch
+
+    def killed_in_that_epoch(self, *arguments):
+        calls.append(1)
+        if len(calls) == epoch:
+            raise Killed
+        return original(self, *arguments)
+
+    monkeypatch.setattr(Training, "_train_epoch", killed_in_that_epoch)
+    with pytest.raises(Killed):
+        training_of(case, tmp_path / "killed").finish()
+    monkeypatch.undo()
+    torch.rand(17)  # another process has another random state
+    resumed = training_of(case, tmp_path / "killed")
+    resumed.finish()
+
+    assert resumed.run.ledger().tobytes() == whole.run.ledger().tobytes()
+    ours, theirs = load_file(resumed.run.model), load_file(whole.run.model)
+    assert all(torch.equal(ours[name], theirs[name]) for name in theirs)
+
+
+@pytest.mark.parametrize("case", DEFAULTS, ids=str)
+def test_the_ledger_keeps_every_samples_weight(case, tmp_path) -> None:
+    training = training_of(case, tmp_path / "run")
+    training.finish()
+    ledger = training.run.ledger().astype(np.float64)
+    if case.method == "clean":
+        assert ledger.size == 0
+        return
+    assert ledger.shape == (3, 90)
+    assert np.isfinite(ledger).all()
+    np.testing.assert_allclose(ledger.mean(1), 1, atol=2e-3)  # float16
+    assert (ledger[1:] == 1).all() == (case.method == "uniform")
