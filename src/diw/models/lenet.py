@@ -1,7 +1,7 @@
 """LeNet-5 as the paper uses it.
 
-LeCun et al. 1998; Fang et al. 2020, Appendix A.1: C(5x5, 6) - pool - C(5x5, 16) - pool - 120 - 84 - k
-with ReLU and max-pooling.
+LeCun et al. 1998; Fang et al. 2020, Appendix A.1: C(5x5, 6) - pool - C(5x5, 16) - pool - 120 -
+84 - k with ReLU and max-pooling.
 """
 
 from typing import ClassVar, final
