@@ -134,7 +134,13 @@ def parse_trusted(text: str) -> Trusted | Path:
         return Path(text)
     if text.isascii() and text.isdigit():
         return int(text)
-    return text if text.endswith("/class") else Path(text)
+    if text.endswith("/class"):
+        return text
+    if not Path(text).exists():
+        raise UsageError(
+            f"trusted: {text!r} is no file; give one, or a number of samples, N/class, or rows:0,7,…"
+        )
+    return Path(text)
 
 
 def _row_numbers(cells: list[str], text: str) -> Rows:

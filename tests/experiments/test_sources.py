@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from diw.errors import UsageError
-from diw.experiments.sources import is_count, load_bundle, load_split, stamp
+from diw.experiments.sources import load_bundle, load_split, stamp
 from diw.experiments.spec import RunSpec
 
 
@@ -15,14 +15,6 @@ def own(tmp_path: Path) -> Path:
     np.savez(tmp_path / "mine.npz", X=inputs, y=inputs.argmax(1))
     np.savez(tmp_path / "trusted.npz", X=inputs[:20] + 1e-3, y=inputs[:20].argmax(1))
     return tmp_path
-
-
-@pytest.mark.parametrize(
-    ("text", "count"),
-    [("500", True), ("10/class", True), ("a.npz", False), ("rows:1,2", False), ("9/rows", False)],
-)
-def test_counts_are_told_from_files(text: str, count: bool) -> None:
-    assert is_count(text) is count
 
 
 def test_a_changed_file_makes_another_run(own: Path) -> None:
@@ -39,13 +31,13 @@ def test_trusted_rows_by_number_and_from_a_file(own: Path) -> None:
     numbers = "rows:3,5,8,11,20,21,30,31,32,33"
     splits = [
         load_split(RunSpec(data=str(own / "mine.npz"), trusted=trusted))
-        for trusted in (numbers, f"rows:{own / 'rows.txt'}")
+        for trusted in (numbers, str(own / "rows.txt"))
     ]
     assert len(splits[0].trusted) == len(splits[1].trusted) == 7  # three are held out for scoring
     assert (splits[0].trusted.targets == splits[1].trusted.targets).all()
 
 
-@pytest.mark.parametrize("trusted", ["rows:1,x", "rows:nowhere.txt"])
+@pytest.mark.parametrize("trusted", ["rows:1,x", "nowhere.txt"])
 def test_bad_rows_name_the_argument(trusted: str, own: Path) -> None:
     with pytest.raises(UsageError, match=r"^trusted: "):
         load_split(RunSpec(data=str(own / "mine.npz"), trusted=trusted))

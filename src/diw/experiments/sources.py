@@ -1,44 +1,28 @@
 """Where a run's data come from: names, files, row numbers, and noticing that a file changed."""
 
-from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import torch
 
 from diw.data import BENCHMARKS, Bundle, load
-from diw.errors import UsageError
 from diw.experiments.spec import RunSpec
-from diw.split import Split, make_split, stratified
-
-ROWS = "rows:"
-"""Before a list of row numbers, or the name of a text file with one a line."""
-
-
-def is_count(trusted: str) -> bool:
-    """Whether a `--trusted` value asks for a number of samples: "500" or "10/class"."""
-    number, _, unit = trusted.partition("/")
-    return number.lstrip("-").isdecimal() and unit in ("", "class")
+from diw.split import Split, Trusted, make_split, parse_trusted, stratified
 
 
 def stamp(spec: RunSpec) -> RunSpec:
     """The spec with the size and time of each file it reads, so that a change is another run."""
-    named = [spec.data if not _is_named(spec.data) else None, spec.test]
-    if isinstance(spec.trusted, str) and not is_count(spec.trusted):
-        named.append(_rows_file(spec.trusted) or spec.trusted)
-    stamps = {name: _stamp(Path(name)) for name in named if name and Path(name).exists()}
-    return replace(spec, files=stamps)
+    named = [spec.data, spec.test, spec.trusted if isinstance(spec.trusted, str) else None]
+    files = [name for name in named if name and not _is_named(name) and Path(name).exists()]
+    return replace(spec, files={name: _stamp(Path(name)) for name in files})
 
 
 def load_bundle(spec: RunSpec, *, progress: bool = False) -> Bundle:
     """The data a spec names, as read."""
-    trusted_file = spec.trusted if isinstance(spec.trusted, str) else None
-    if trusted_file and (is_count(trusted_file) or trusted_file.startswith(ROWS)):
-        trusted_file = None
+    trusted = _trusted(spec)
     bundle = load(
         spec.data,
-        trusted=trusted_file,
+        trusted=trusted if isinstance(trusted, Path) else None,
         test=spec.test,
         label=spec.label,
         allow_leaks=spec.allow_leaks,
@@ -55,40 +39,20 @@ def load_bundle(spec: RunSpec, *, progress: bool = False) -> Bundle:
 
 def load_split(spec: RunSpec, bundle: Bundle | None = None) -> Split:
     """The data of a run: by the spec's data, shift, trusted set and seed, never its method."""
+    trusted = _trusted(spec)
     return make_split(
         bundle if bundle is not None else load_bundle(spec),
         shift=spec.shift,
-        trusted=_trusted(spec.trusted),
+        trusted=None if isinstance(trusted, Path) else trusted,
         seed=spec.seed,
         trusted_in_train=spec.trusted_in_train,
         test_rows=spec.test_samples,
     )
 
 
-def _trusted(trusted: int | str | None) -> Any:
-    """What `make_split` takes: a count, row numbers, or None where a file holds the samples."""
-    if trusted is None or isinstance(trusted, int) or is_count(trusted):
-        return trusted
-    if not trusted.startswith(ROWS):
-        return None
-    file = _rows_file(trusted)
-    texts = Path(file).read_text().split() if file else trusted.removeprefix(ROWS).split(",")
-    return _row_numbers(texts, trusted)
-
-
-def _row_numbers(texts: Iterable[str], given: str) -> list[int]:
-    try:
-        return [int(text) for text in texts if text.strip()]
-    except ValueError as error:
-        raise UsageError(f"trusted: {given}: {error}; give row numbers, from 0") from None
-
-
-def _rows_file(trusted: str) -> str | None:
-    name = trusted.removeprefix(ROWS)
-    is_file = trusted.startswith(ROWS) and not name.replace(",", "").strip().isdecimal()
-    if is_file and not Path(name).is_file():
-        raise UsageError(f"trusted: {name}: no such file of row numbers")
-    return name if is_file else None
+def _trusted(spec: RunSpec) -> Trusted | Path | None:
+    """A count, row numbers, or the file that holds the trusted samples."""
+    return parse_trusted(spec.trusted) if isinstance(spec.trusted, str) else spec.trusted
 
 
 def _is_named(data: str) -> bool:
