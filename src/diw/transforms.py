@@ -19,8 +19,6 @@ class Transform(ABC):
 
     taps: ClassVar[bool] = False
     """Whether the transformation needs what enters a hidden layer."""
-    runs_network: ClassVar[bool] = True
-    """Whether the transformation looks at the network's outputs at all."""
 
     by_class: bool = False
     """Whether values compare only within a class, so that each class is matched alone."""
@@ -66,7 +64,6 @@ class WholeOutput(Transform):
 class RawInput(Transform):
     """z = x itself, the raw input of plain importance weighting, matched class by class."""
 
-    runs_network: ClassVar[bool] = False
     by_class: bool = True
 
     def __call__(self, batch: Batch, outputs: Outputs) -> Tensor:
