@@ -10,6 +10,7 @@ A run is a folder:
     weights.npy     the ledger: (epochs, n) float16, each training sample's weight by epoch
     checkpoint.pt   everything needed to go on, replaced atomically after each epoch
     model.safetensors   the final network
+    hidden.npz      the final representation of some samples, where the spec asks to observe it
     done            written last; a run without it is unfinished
 
 Nothing here imports torch, so that reports are light.
@@ -145,12 +146,20 @@ class Run:
     def write_samples(self, **arrays: NDArray[Any]) -> None:
         """Keep what is known of the training samples (`targets`, `flipped`, `true_weights`, …)."""
         if not (self.folder / "samples.npz").exists():
-            with replacing(self.folder / "samples.npz") as temporary, temporary.open("wb") as file:
-                np.savez_compressed(file, allow_pickle=False, **arrays)
+            self.write_arrays("samples", **arrays)
 
     def samples(self) -> dict[str, NDArray[Any]]:
         """What `write_samples` kept; the keys that are not known are absent."""
-        path = self.folder / "samples.npz"
+        return self.arrays("samples")
+
+    def write_arrays(self, name: str, **arrays: NDArray[Any]) -> None:
+        """Keep `NAME.npz`, atomically."""
+        with replacing(self.folder / f"{name}.npz") as temporary, temporary.open("wb") as file:
+            np.savez_compressed(file, allow_pickle=False, **arrays)
+
+    def arrays(self, name: str) -> dict[str, NDArray[Any]]:
+        """What `write_arrays` kept under `name`; empty where nothing was."""
+        path = self.folder / f"{name}.npz"
         if not path.exists():
             return {}
         with np.load(path, allow_pickle=False) as archive:

@@ -1,7 +1,7 @@
 """The only training loop: resumable to the bit, recorded epoch by epoch."""
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,6 +16,7 @@ from diw.data import Dataset
 from diw.diagnostics import effective_sample_size
 from diw.errors import RunError
 from diw.objective import Objective
+from diw.observers import Observer
 from diw.recipe import Recipe
 from diw.records import Row, Run, replacing
 from diw.seeding import derive, torch_generator
@@ -42,6 +43,8 @@ class Training:
     run: Run
     seed: int
     device: torch.device
+    observers: Sequence[Observer] = ()
+    """Shown the network after each epoch and at the end; they leave no trace in it."""
 
     def __post_init__(self) -> None:
         self.model = self.new_model()
@@ -77,12 +80,16 @@ class Training:
                 started = time.perf_counter()
                 row, weights = self._train_epoch(epoch)
                 row |= evaluate(self.model, self.split.test, self.device)
+                for observer in self.observers:
+                    row |= observer.after_epoch(self.model)
                 self.seconds += time.perf_counter() - started
                 if ledger is not None:
                     ledger[epoch - 1] = weights.numpy()
                 self.epoch = epoch
                 self.run.append({"epoch": epoch, **row, "seconds": round(self.seconds, 3)})
                 self._save()
+            for observer in self.observers:
+                observer.at_end(self.model, self.run)
         with replacing(self.run.model) as temporary:
             save_model(self.model, str(temporary))
         self.run.finish()

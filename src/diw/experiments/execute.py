@@ -8,6 +8,7 @@ from filelock import FileLock
 from diw.experiments.sources import load_split
 from diw.experiments.spec import RunSpec
 from diw.models import make_model
+from diw.observers import make_observers
 from diw.records import Run
 from diw.training import Training
 from diw.weighting import make
@@ -50,4 +51,5 @@ def train(spec: RunSpec, run: Run) -> None:
         run=run,
         seed=spec.seed,
         device=torch.device(spec.device),
+        observers=make_observers(spec.observe, split, spec.seed),
     ).finish()

@@ -47,6 +47,8 @@ class RunSpec:
     device: str = "cpu"
     threads: int = 1
     """Threads of the run: they can change the last bits of a sum, so they are part of it."""
+    observe: tuple[str, ...] = ()
+    """What to collect besides metrics and weights: names from `diw.observers.OBSERVERS`."""
 
     def as_json(self) -> dict[str, Any]:
         """Plain JSON values, the recipe's fields beside the others."""
@@ -61,6 +63,7 @@ class RunSpec:
             raise UsageError(f"spec: format {values.get('format')!r} is not {FORMAT}; run it anew")
         recipe = {name: values[name] for name in asdict(Recipe())}
         own = {k: v for k, v in values.items() if k not in recipe and k != "format"}
+        own["observe"] = tuple(own.get("observe", ()))  # JSON has lists alone
         return cls(**own, recipe=Recipe(**recipe))
 
     def with_method(self, name: str, fields: Mapping[str, Any] | None = None) -> "RunSpec":
