@@ -138,7 +138,8 @@ def parse_trusted(text: str) -> Trusted | Path:
         return text
     if not Path(text).exists():
         raise UsageError(
-            f"trusted: {text!r} is no file; give one, or a number of samples, N/class, or rows:0,7,…"
+            f"trusted: there is no file {text!r}; give one, or a number of samples, N/class, "
+            "or rows:0,7,…"
         )
     return Path(text)
 
