@@ -5,6 +5,8 @@ A kill at any moment loses at most the epoch it interrupts.
 A run is a folder:
 
     spec.json       what was asked; its hash names the folder
+    encoding.json   how inputs are read and which network reads them, for predictions
+    facts.json      what was drawn and done to the data, and what is scored
     samples.npz     the training samples: given targets, and what a simulated shift knows
     metrics.jsonl   one line an epoch, append only
     weights.npy     the ledger: (epochs, n) float16, each training sample's weight by epoch
@@ -19,6 +21,7 @@ Nothing here imports torch, so that reports are light.
 import hashlib
 import json
 import os
+import shutil
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -35,6 +38,15 @@ Row = dict[str, Any]
 """One epoch's metrics: `epoch` counts from 1."""
 
 HASH_LENGTH = 16
+
+FILES = (
+    *("done", "model.safetensors", "checkpoint.pt", "metrics.jsonl", "weights.npy"),
+    *("samples.npz", "hidden.npz", "facts.json", "encoding.json", "spec.json"),
+)
+"""What a run writes, in the order it is safely removed."""
+
+PRETRAINING = "pretraining"
+"""The folder, inside a run's, of the run that some methods start from."""
 
 
 def spec_hash(spec: Mapping[str, Any]) -> str:
@@ -83,7 +95,20 @@ class Run:
     @cached_property
     def spec(self) -> dict[str, Any]:
         """What was asked."""
-        return json.loads((self.folder / "spec.json").read_text())
+        return self.read("spec.json")
+
+    def read(self, name: str) -> dict[str, Any]:
+        """One of the run's JSON files; a missing or damaged one is a `UsageError`."""
+        path = self.folder / name
+        try:
+            content = json.loads(path.read_text())
+        except FileNotFoundError:
+            raise UsageError(f"{self.folder}: has no {name}; train it anew") from None
+        except (OSError, ValueError) as error:
+            raise UsageError(f"{path}: cannot be read: {error}") from None
+        if not isinstance(content, dict):
+            raise UsageError(f"{path}: is not what a run writes; train it anew")
+        return content
 
     @property
     def finished(self) -> bool:
@@ -165,6 +190,12 @@ class Run:
         with np.load(path, allow_pickle=False) as archive:
             return {name: archive[name] for name in archive.files}
 
+    def forget(self) -> None:
+        """Remove what the run wrote, the sign of its end first; other files in the folder stay."""
+        for name in FILES:
+            (self.folder / name).unlink(missing_ok=True)
+        shutil.rmtree(self.folder / PRETRAINING, ignore_errors=True)
+
     def finish(self) -> None:
         """Close the records; the checkpoint has served."""
         with replacing(self.folder / "done") as temporary:
@@ -184,3 +215,19 @@ def find_runs(path: Path) -> list[Run]:
     folders = {run.folder for run in runs}
     # A run inside another one's folder is a part of it: its pretraining.
     return [run for run in runs if run.folder.parent not in folders]
+
+
+def find_run(path: Path) -> Run:
+    """The one run at or below `path`; several are refused with their names."""
+    runs = find_runs(path)
+    if not runs:
+        raise UsageError(f"{path}: holds no run; train one with `diw train --out {path}`")
+    if len(runs) > 1:
+        names = ", ".join(f"{run.folder} ({_words(run)})" for run in runs[:10])
+        more = f" and {len(runs) - 10} more" if len(runs) > 10 else ""
+        raise UsageError(f"{path}: holds {len(runs)} runs; choose one: {names}{more}")
+    return runs[0]
+
+
+def _words(run: Run) -> str:
+    return f"{run.spec.get('method')} seed {run.spec.get('seed')}"

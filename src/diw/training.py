@@ -18,7 +18,7 @@ from diw.errors import RunError
 from diw.objective import Objective
 from diw.observers import Observer
 from diw.recipe import Recipe
-from diw.records import Row, Run, replacing
+from diw.records import PRETRAINING, Row, Run, replacing
 from diw.seeding import derive, torch_generator
 from diw.split import Split
 from diw.weighting import Weighting, make
@@ -208,7 +208,7 @@ class RunTask:
             make_model=training.make_model,
             method=make("uniform"),
             recipe=replace(training.recipe, epochs=epochs),
-            run=Run.create(training.run.folder / "pretraining", spec),
+            run=Run.create(training.run.folder / PRETRAINING, spec),
             seed=derive(training.seed, "pretraining"),
             device=training.device,
         )

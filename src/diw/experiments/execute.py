@@ -5,26 +5,36 @@ from pathlib import Path
 import torch
 from filelock import FileLock
 
-from diw.experiments.sources import load_split
+from diw.data import Bundle
+from diw.experiments.sources import load_bundle, load_split
 from diw.experiments.spec import RunSpec
-from diw.models import make_model
+from diw.models import default_model, make_model
 from diw.observers import make_observers
-from diw.records import Run
+from diw.predicting import write_encoding
+from diw.records import Run, write_json
+from diw.split import Split
 from diw.training import Training
 from diw.weighting import make
 
+LOCK = ".lock"
+"""Held, inside a run's folder, by the process that trains it."""
+
 
 def execute(spec: RunSpec, folder: Path) -> Run:
-    """Bring the run of `spec` below `folder` to its end, from wherever it stands.
+    """Bring the run of `spec` below `folder` to its end, from wherever it stands."""
+    return execute_run(spec, spec.run(folder))
+
+
+def execute_run(spec: RunSpec, run: Run) -> Run:
+    """Bring `run`, which is to be the run of `spec`, to its end, from wherever it stands.
 
     A finished run is left alone; an interrupted one goes on. The lock belongs
     to the operating system, so it is free again when its holder dies.
     """
-    run = spec.run(folder)
     if run.finished:
         return run
-    folder.mkdir(parents=True, exist_ok=True)
-    with FileLock(folder / f".{run.folder.name}.lock"):
+    run.folder.mkdir(parents=True, exist_ok=True)
+    with FileLock(run.folder / LOCK):
         if not run.finished:
             train(spec, Run.create(run.folder, spec.as_json()))
     return run
@@ -33,16 +43,19 @@ def execute(spec: RunSpec, folder: Path) -> Run:
 def train(spec: RunSpec, run: Run) -> None:
     """Train what `spec` describes into the records of `run`."""
     torch.set_num_threads(spec.threads)
-    split = load_split(spec)
+    bundle = load_bundle(spec)
+    split = load_split(spec, bundle)
+    name = default_model(bundle) if spec.model == "auto" else spec.model
 
     def new_model() -> torch.nn.Module:
         return make_model(
-            spec.model,
+            name,
             shape=split.train.shape,
             num_classes=split.train.num_classes,
             seed=spec.seed,
         )
 
+    _describe(run, bundle, split, name)
     Training(
         split=split,
         make_model=new_model,
@@ -53,3 +66,11 @@ def train(spec: RunSpec, run: Run) -> None:
         device=torch.device(spec.device),
         observers=make_observers(spec.observe, split, spec.seed),
     ).finish()
+
+
+def _describe(run: Run, bundle: Bundle, split: Split, model: str) -> None:
+    """Keep with the run what its data were and how files for it are to be read."""
+    if bundle.encoding is not None:
+        write_encoding(run, bundle.encoding, model, split.train.shape)
+    facts = {"scored_on": split.scored_on, **split.facts, "notes": list(bundle.notes)}
+    write_json(run.folder / "facts.json", facts)

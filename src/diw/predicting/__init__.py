@@ -1,0 +1,7 @@
+"""A finished run at work on other files: its network, predictions, scores."""
+
+from diw.predicting.files import check_format, write_predictions
+from diw.predicting.predictor import Predictor, write_encoding
+from diw.predicting.scores import Scores
+
+__all__ = ["Predictor", "Scores", "check_format", "write_encoding", "write_predictions"]

@@ -1,0 +1,130 @@
+"""The network of a finished run, and how it reads files.
+
+`encoding.json` in the run's folder says what the network expects: kind and
+shape of inputs, how tables are standardised, the classes by name, and which
+factory builds the network whose parameters are in `model.safetensors`.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import nn
+
+from diw.data import Dataset, Encoding, Inputs, Rows, read_like
+from diw.data.own import encode, read_raw
+from diw.errors import UsageError
+from diw.models import make_model
+from diw.predicting.scores import Scores
+from diw.records import Run, write_json
+
+ENCODING = "encoding.json"
+
+BATCH = 256
+"""Rows that go through the network together."""
+
+
+def write_encoding(run: Run, encoding: Encoding, model: str, shape: tuple[int, ...]) -> None:
+    """Keep with `run` what later predictions need besides the parameters.
+
+    Args:
+        run: The run.
+        encoding: How the training files were read.
+        model: The name of the network, or `module:factory`.
+        shape: The shape of one input.
+    """
+    content = {"model": model, "shape": list(shape), **encoding.as_json()}
+    write_json(run.folder / ENCODING, content)
+
+
+@dataclass(frozen=True)
+class Predictor:
+    """A trained network with the encoding of its training data.
+
+    Attributes:
+        model: The network in evaluation mode, on `device`.
+        encoding: How rows are read and what the classes are called.
+    """
+
+    model: nn.Module
+    encoding: Encoding
+    device: torch.device
+
+    @classmethod
+    def load(cls, run: Run, device: torch.device | str = "cpu") -> "Predictor":
+        """The network of a finished run; anything missing or damaged is a `UsageError`."""
+        if not run.finished:
+            raise UsageError(
+                f"{run.folder}: this run is not finished ({len(run.metrics())} of "
+                f"{run.spec.get('epochs')} epochs); the command that began it goes on with it"
+            )
+        content = run.read(ENCODING)
+        encoding = Encoding.from_json(content)
+        name, shape = content.get("model"), content.get("shape")
+        if not isinstance(name, str) or not isinstance(shape, list):
+            raise UsageError(f"{run.folder / ENCODING}: lacks the model or its shape")
+        model = make_model(
+            name, shape=tuple(map(int, shape)), num_classes=len(encoding.classes), seed=0
+        )
+        _load_parameters(model, run.model)
+        model = model.to(device).eval()
+        if len(shape) == 3:  # as it was trained: the same arithmetic, the same last bits
+            model = model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+        return cls(model, encoding, torch.device(device))
+
+    def read(self, path: Path) -> Rows:
+        """The rows of a file or folder; labels it may have are not looked at."""
+        return read_like(path, self.encoding)
+
+    def read_labelled(
+        self, path: Path, label: str | None = None
+    ) -> tuple[Dataset, tuple[str, ...]]:
+        """The rows of a file or folder with their labels, and what must be said about them.
+
+        Args:
+            path: The file or folder.
+            label: The column, array or file of the labels, where it is not as in training.
+        """
+        if label is None:
+            rows = read_like(path, self.encoding, need_labels=True)
+        else:
+            rows = encode(read_raw(path, label), replace(self.encoding, label=label))
+        return rows.dataset(self.encoding.classes), rows.notes
+
+    def probabilities(self, inputs: Inputs, batch_size: int = BATCH) -> Iterator[NDArray[Any]]:
+        """Batch by batch, (b, classes) float32: each row's probabilities, read when asked for."""
+        for index in torch.arange(len(inputs)).split(batch_size):
+            with torch.inference_mode():
+                logits = self.model(inputs.take(index).to(self.device))
+                yield logits.float().softmax(1).cpu().numpy()
+
+    def score(self, data: Dataset, batch_size: int = BATCH) -> Scores:
+        """Count true against predicted classes over labelled rows."""
+        k = data.num_classes
+        confusion = np.zeros(k * k, np.int64)
+        start = 0
+        for batch in self.probabilities(data.inputs, batch_size):
+            true = data.targets[start : start + len(batch)].numpy()
+            confusion += np.bincount(true * k + batch.argmax(1), minlength=k * k)
+            start += len(batch)
+        return Scores(data.classes, confusion.reshape(k, k))
+
+
+def _load_parameters(model: nn.Module, path: Path) -> None:
+    from safetensors import SafetensorError
+    from safetensors.torch import load_model
+
+    try:
+        load_model(model, str(path))
+    except (OSError, SafetensorError) as error:
+        raise UsageError(f"{path}: cannot be read: {_line(error)}") from None
+    except RuntimeError as error:  # names or shapes of parameters
+        raise UsageError(f"{path}: is not of this network: {_line(error)}") from None
+
+
+def _line(error: Exception) -> str:
+    return " ".join(str(error).split())[:200]
