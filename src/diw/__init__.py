@@ -11,13 +11,12 @@ from diw._version import __version__
 if TYPE_CHECKING:
     from diw import weighting
     from diw.batch import Batch, Weights
-    from diw.matching import KMM, Match, kmm
+    from diw.matching import Match, kmm
     from diw.objective import Objective, Result
     from diw.weighting import Weighting
 
 _HOME = {
     "Batch": "diw.batch",
-    "KMM": "diw.matching",
     "Match": "diw.matching",
     "Objective": "diw.objective",
     "Result": "diw.objective",
@@ -27,7 +26,6 @@ _HOME = {
 }
 
 __all__ = [
-    "KMM",
     "Batch",
     "Match",
     "Objective",
