@@ -15,6 +15,7 @@ kernel is constant.
 """
 
 import math
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,7 +59,12 @@ def parse_rule(rule: str) -> tuple[str, float]:
     )
 
 
-def width(z: Floats, rule: str) -> float:
+def is_distance(rule: str) -> bool:
+    """Whether a rule's γ grows with the scale of the values, as the paper's quantile does."""
+    return parse_rule(rule)[0] == "quantile"
+
+
+def width(z: Any, rule: str) -> float:
     """γ by a rule, from training values of shape (n,) or (n, d); 0.0 when all are equal.
 
     Distances come from all pairs when `z` is one-dimensional (any n) or has at
@@ -66,11 +72,13 @@ def width(z: Floats, rule: str) -> float:
     from a fixed seed so that the same data always have the same width.
     """
     kind, level = parse_rule(rule)
+    if z.ndim == 2 and z.shape[1] == 1:
+        z = z[:, 0]
     if len(z) < 2:
         return 0.0
     if kind == "scale":
         columns = 1 if z.ndim == 1 else z.shape[1]
-        variance = float(z.var())
+        variance = float(to_numpy(z).var())
         return 1.0 / max(columns * variance, 1e-300) if variance > 0 else 0.0
     distance = distance_quantile(z, level)
     if kind == "quantile":
@@ -78,15 +86,13 @@ def width(z: Floats, rule: str) -> float:
     return 1.0 / max(2.0 * distance**2, 1e-300) if distance > 0 else 0.0
 
 
-def distance_quantile(z: Floats, level: float) -> float:
+def distance_quantile(z: Any, level: float) -> float:
     """The `level`-quantile of the distances |z_i − z_j|, i < j, linearly interpolated.
 
     Zero is replaced by the smallest positive distance, if there is one.
     """
-    if z.ndim == 2 and z.shape[1] == 1:
-        z = z[:, 0]
     if z.ndim == 1:
-        x = np.sort(z)
+        x = np.sort(to_numpy(z))
         value = _quantile_1d(x, level)
         gaps = np.diff(x) if value == 0 else x[:0]
     else:
@@ -185,21 +191,21 @@ def _select(x: Floats, times: Ints, start: Ints, stop: Ints, position: float) ->
     return value + part * (at(low + 1) - value) if part else value
 
 
-def _all_squares(z: Floats) -> Floats:
+def _all_squares(z: Any) -> Floats:
     """The squared distances of all pairs i < j of the rows of `z`."""
     n = len(z)
+    below = 1e-5 * float((z * z).sum(1).max())  # leaves 1e-11 of rounding in the others
     squares = np.empty(n * (n - 1) // 2)
-    done = 0
-    for i in range(0, n, max(1, _BLOCK // n)):
-        rows = slice(i, i + max(1, _BLOCK // n))
-        block = squared_distances(z[rows], z[i:])
+    done, step = 0, max(1, _BLOCK // n)
+    for i in range(0, n, step):
+        block = to_numpy(squared_distances(z[i : i + step], z[i:], below))
         for k, row in enumerate(block):
             squares[done : done + row.size - k - 1] = row[k + 1 :]
             done += row.size - k - 1
     return squares
 
 
-def _sampled_squares(z: Floats) -> Floats:
+def _sampled_squares(z: Any) -> Floats:
     """The squared distances of `SAMPLED_PAIRS` random pairs of different rows of `z`."""
     generator = numpy_generator(0, "kernel width")
     n = len(z)
@@ -208,18 +214,49 @@ def _sampled_squares(z: Floats) -> Floats:
     squares = np.empty(SAMPLED_PAIRS)
     step = max(1, _BLOCK // z.shape[1])
     for i in range(0, SAMPLED_PAIRS, step):
-        part = slice(i, i + step)
-        difference = z[left[part]] - z[right[part]]
-        squares[part] = np.einsum("ij,ij->i", difference, difference)
+        difference = z[left[i : i + step]] - z[right[i : i + step]]
+        squares[i : i + step] = to_numpy((difference * difference).sum(1))
     return squares
 
 
-def squared_distances(a: Floats, b: Floats) -> Floats:
-    """‖a_i − b_j‖² of shape (len(a), len(b)), for rows of shape (d,)."""
-    centre = b.mean(axis=0)
-    a, b = a - centre, b - centre
+def gaussian(a: Any, b: Any, gamma: float, norms: Any = None) -> Any:
+    """exp(−γ‖a_i − b_j‖²) of shape (len(a), len(b)), of two (·, d) arrays or tensors.
+
+    `norms` are the ‖a_i‖², for a caller that has them.
+    """
+    if a.shape[1] == 1:
+        kernel = a - b[:, 0]
+        kernel *= kernel
+    else:
+        # Rounding moves γ‖a − b‖² by about 1e-16·γ‖a‖². Where that is too much, the
+        # distances that matter (a kernel value above 1e-20) are computed from differences.
+        size = float((b * b).sum(1).max())
+        kernel = squared_distances(a, b, 46.0 / gamma if gamma * size > 1e3 else -1.0, norms)
+    kernel *= -gamma
+    return np.exp(kernel, out=kernel) if isinstance(kernel, np.ndarray) else kernel.exp_()
+
+
+def squared_distances(a: Any, b: Any, below: float, norms: Any = None) -> Any:
+    """‖a_i − b_j‖² of shape (len(a), len(b)), of two (·, d) arrays or tensors.
+
+    One matrix product gives all of them, with an absolute error of about
+    1e-16·‖a‖²; those at most `below` are computed again from differences.
+    """
     squares = a @ b.T
     squares *= -2.0
-    squares += np.einsum("ij,ij->i", a, a)[:, None]
-    squares += np.einsum("ij,ij->i", b, b)
-    return np.maximum(squares, 0.0, out=squares)
+    squares += ((a * a).sum(1) if norms is None else norms)[:, None]
+    squares += (b * b).sum(1)
+    if below >= 0:
+        close = (squares <= below).nonzero()
+        rows, columns = close if isinstance(close, tuple) else (close[:, 0], close[:, 1])
+        step = max(1, _BLOCK // a.shape[1])
+        for i in range(0, len(rows), step):
+            left, right = rows[i : i + step], columns[i : i + step]
+            difference = a[left] - b[right]
+            squares[left, right] = (difference * difference).sum(1)
+    return squares.clip(min=0.0)
+
+
+def to_numpy(x: Any) -> Floats:
+    """An array, or a tensor on any device, as a NumPy array."""
+    return x.cpu().numpy() if hasattr(x, "cpu") else x

@@ -1,71 +1,128 @@
-"""The low-rank factor of the kernel matrix: pivoted Cholesky, one column at a time.
+"""Factors of the kernel matrix, K ≈ VᵀV, and what they leave out.
 
-The kernel matrix of losses has a handful of eigenvalues above the ridge. Pivoted
-Cholesky finds a factor with K ≈ VᵀV column by column, never forms K, and knows
-what it leaves out: K − VᵀV is positive semidefinite with a diagonal that is kept.
-Training and trusted values are factored together, so that k comes from the same
-factor and costs no n × m kernel evaluations.
+The kernel matrix of losses has a handful of eigenvalues above the ridge, so its
+factor has a handful of rows. Pivoted Cholesky finds it one row at a time, never
+forms K, and knows its own error: K − VᵀV is positive semidefinite, and its
+diagonal is kept. Training and trusted values are factored together, so that k
+comes from the same factor without n × m kernel evaluations.
+
+Raw images and other full-rank kernels get the exact n × n factor instead, up to
+`DENSE_ROWS` samples; beyond that the factor is cut at a rank cap.
 """
 
+import math
 from dataclasses import dataclass
 
-import numpy as np
+from diw.kernels import gaussian
+from diw.matching.arrays import Array
+from diw.matching.problem import Problem
 
-from diw.kernels import Floats
+DIRECT_ROWS = 64  # up to this size the full factor is faster than finding its rank
+DENSE_ROWS = 8192  # up to this size an n × n matrix is worth its memory
+RANK_CAP = 100
+EPSILON = 2.3e-16
+
+_BLOCK = 1 << 22  # kernel values a temporary may hold
 
 
 @dataclass(frozen=True)
 class Factor:
-    """K ≈ VᵀV over training and trusted values, and the diagonal of what is left out."""
+    """K ≈ VᵀV − shift·I and k ≈ Vᵀb."""
 
-    V: Floats
-    """(r, n) for the training values, contiguous."""
-    b: Floats
-    """(r,) with k ≈ Vᵀb: the trusted columns' sum times n/m."""
-    left: Floats
-    """(n,) diagonal of K − VᵀV, not negative."""
-    left_trusted: Floats
-    """(m,) the same for the trusted values."""
+    V: Array
+    """(r, n)"""
+    b: Array
+    """(r,)"""
+    left: Array | None
+    """(n,) diagonal of K − VᵀV, or None: nothing but rounding is left out."""
+    left_trusted: float
+    """(n/m) Σ_j √(left out of trusted value j's diagonal)."""
+    shift: float
+    """What was added to K's diagonal to keep its factor regular; the ridge is that much less."""
+    K: Array | None
+    """(n, n) VᵀV, where the factor is square."""
+    capped: bool
+    """Whether the rank ended at a cap, with more left out than the tolerance."""
 
 
-def pivoted_cholesky(z: Floats, n: int, gamma: float, *, tolerance: float, max_rank: int) -> Factor:
-    """Factor the Gaussian kernel of `z`, whose first n values are the training ones.
+def factor(problem: Problem, rank: int | None) -> Factor:
+    """The factor that suits the problem's size and rank; `rank` caps it."""
+    n = problem.n
+    if rank is None and n <= DIRECT_ROWS:
+        return full(problem)
+    if rank is None and n <= DENSE_ROWS:
+        found = pivoted(problem, n // 3)
+        return full(problem) if found.capped else found
+    return pivoted(problem, min(rank or RANK_CAP, n))
 
-    Args:
-        z: (n + m,) or (n + m, d) values.
-        n: How many of them are training values.
-        gamma: The kernel's γ, not negative.
-        tolerance: Stop when no diagonal entry of K − VᵀV is larger.
-        max_rank: Stop at this rank in any case.
-    """
+
+def pivoted(problem: Problem, cap: int) -> Factor:
+    """Pivoted Cholesky of training and trusted values together, at most `cap` rows."""
+    xp, z, n = problem.xp, problem.z, problem.n
     size = len(z)
-    cap = min(max_rank, size)
-    rows = np.empty((min(cap, 32), size))
-    left = np.ones(size)
-    rank = 0
-    while rank < cap:
+    tolerance = min(max(1e-8 * problem.ridge, 1e-14), 1e-11)
+    norms = (z * z).sum(1) if z.ndim == 2 else None
+    V = xp.empty(cap, size)
+    left = xp.full(size, 1.0)
+    rows, worst = 0, 1.0
+    while True:
         pivot = int(left.argmax())
-        largest = float(left[pivot])
-        if largest <= tolerance:
+        worst = float(left[pivot])
+        if rows == cap or worst <= tolerance:
             break
-        if rank == len(rows):
-            rows = np.concatenate([rows, np.empty((min(cap - rank, rank), size))])
-        row = rows[rank]
+        row = V[rows]
         if z.ndim == 1:
-            np.subtract(z, z[pivot], out=row)
-            np.multiply(row, row, out=row)
+            row[:] = z
+            row -= float(z[pivot])
+            row *= row
+            row *= -problem.gamma
+            xp.exp_(row)
         else:
-            difference = z - z[pivot]
-            np.einsum("ij,ij->i", difference, difference, out=row)
-        row *= -gamma
-        np.exp(row, out=row)
-        if rank:
-            row -= rows[:rank, pivot] @ rows[:rank]
-        row *= 1.0 / np.sqrt(largest)
+            row[:] = gaussian(z, z[pivot : pivot + 1], problem.gamma, norms)[:, 0]
+        if rows:
+            row -= V[:rows, pivot] @ V[:rows]
+        row *= 1.0 / math.sqrt(worst)
         left -= row * row
         left[pivot] = 0.0
-        rank += 1
-    rows = rows[:rank]
-    np.maximum(left, 0.0, out=left)
-    b = rows[:, n:].sum(axis=1) * (n / (size - n))
-    return Factor(np.ascontiguousarray(rows[:, :n]), b, left[:n], left[n:])
+        rows += 1
+    left = xp.floor(left, 0.0)
+    ratio = n / (size - n)
+    return Factor(
+        V=V[:rows, :n],
+        b=V[:rows, n:].sum(1) * ratio,
+        left=left[:n],
+        left_trusted=float((left[n:] ** 0.5).sum()) * ratio,
+        shift=0.0,
+        K=None,
+        capped=worst > tolerance,
+    )
+
+
+def full(problem: Problem) -> Factor:
+    """The square factor: K + shift·I = VᵀV exactly, k with every kernel value.
+
+    A shift far below the ridge keeps a singular K factorable; it is taken off
+    the ridge again, so the problem stays the same.
+    """
+    xp, n = problem.xp, problem.n
+    z = problem.z[:, None] if problem.z.ndim == 1 else problem.z
+    train = z[:n]
+    K = gaussian(train, train, problem.gamma)
+    shift = 4 * EPSILON * n
+    if shift > 0.5 * problem.ridge:
+        shift = 0.5 * problem.ridge
+    xp.add_to_diagonal(K, shift)
+    lower = xp.cholesky(K)
+    while lower is None and shift < 0.5 * problem.ridge:
+        more = min(9 * shift, 0.5 * problem.ridge - shift)
+        xp.add_to_diagonal(K, more)
+        shift += more
+        lower = xp.cholesky(K)
+    if lower is None:
+        raise ValueError(f"ridge: {problem.ridge:g} is lost in rounding at n = {n}; raise it")
+    k = xp.full(n, 0.0)
+    step = max(1, _BLOCK // n)
+    for start in range(n, len(z), step):
+        k += gaussian(train, z[start : start + step], problem.gamma).sum(1)
+    b = xp.forward(lower, k * (n / (len(z) - n)))
+    return Factor(lower.T, b, None, 0.0, shift, K, False)

@@ -6,35 +6,44 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Match:
-    """The outcome of a matching problem; residuals are of the problem in float64.
+    """The outcome of a matching problem: minimise ½wᵀ(K+ωI)w − kᵀw, 0 ≤ w ≤ B, |mean(w) − 1| ≤ ε.
 
-    Residuals are relative: the dual one to the largest entry of k, the
-    complementarity to the objective.
+    The numbers are those of the float64 solution, whatever the precision of
+    `weights`. With multipliers λ of the mean, s ≥ 0 of w ≥ 0 and t ≥ 0 of w ≤ B:
     """
 
     weights: Any
-    """(n,) the weights, of the kind and on the device of the training values."""
+    """(n,) the weights, of the kind, precision and device of the training values."""
     status: str
-    """`"optimal"`, `"approximate"`, or why there is no solution to the tolerance."""
+    """`"optimal"`; `"approximate"` when the kernel was cut at a rank cap; else what went wrong."""
     iterations: int
-    """Steps of the solver."""
+    """Steps of the solvers."""
+    gamma: float
+    """The kernel's γ; 0 when all training values are equal and a rule had to find it."""
+    rank: int
+    """Rank of the kernel's factor."""
     objective: float
     """½wᵀ(K+ωI)w − kᵀw."""
     primal_residual: float
     """Largest violation of 0 ≤ w ≤ B and |mean(w) − 1| ≤ ε."""
     dual_residual: float
-    """max|(K+ωI)w − k + multipliers| / max(k)."""
+    """max|(K+ωI)w − k + λ − s + t| / max(|Kw|, |k|)."""
     complementarity: float
-    """Largest product of a multiplier and the distance to its bound, over |objective|."""
-    gamma: float
-    """The kernel's γ."""
-    rank: int
-    """Rank of the factor of K that was used."""
+    """|λ|·(distance of Σw to the end of its band)/|objective|; s·w and t·(B − w) are 0."""
     trace_error: float
-    """trace(K − VᵀV)/n: the share of the kernel the factor leaves out."""
+    """trace(K − VᵀV)/n, what the factor leaves out of the kernel: between 0 and 1."""
     error_bound: float
-    """A bound on ‖w − w*‖₂: by strong convexity residual/ω, the factor's error included."""
+    """A bound on ‖w − w*‖₂: residual/ω by strong convexity, the factor's error included."""
 
     def is_optimal(self, tol: float = 1e-8) -> bool:
-        """Whether every residual is at most `tol`."""
-        return max(self.primal_residual, self.dual_residual, self.complementarity) <= tol
+        """Whether every residual is at most `tol` and nothing was cut from the kernel."""
+        worst = max(self.primal_residual, self.dual_residual, self.complementarity)
+        return worst <= tol and self.status != "approximate"
+
+    def explanation(self) -> str:
+        """The status with the residuals, in one line."""
+        return (
+            f"{self.status} (residuals: primal {self.primal_residual:.1e}, "
+            f"dual {self.dual_residual:.1e}, complementarity {self.complementarity:.1e}; "
+            f"rank {self.rank}, gamma {self.gamma:g})"
+        )

@@ -1,31 +1,27 @@
-"""The solver: a semismooth Newton method on the dual, followed down a path of ridges.
+"""A semismooth Newton method on the dual, followed down a path of ridges.
 
-With K ≈ VᵀV (V of shape (r, n)) and k = Vᵀb the matching problem is
+The optimum of a `System` is w = clip(Vᵀy + η, 0, B) for the r + 1 numbers that solve
 
-    minimise ½‖Vw − b‖² + ½ω‖w‖²   over   0 ≤ w ≤ B,
+    F(y, η) = ωy − b + Vw = 0   and   Σw = total
 
-and its optimum is w = clip(Vᵀy, 0, B) for the r numbers y that solve
-
-    F(y) = ωy − b + V clip(Vᵀy, 0, B) = 0.
-
-F is the gradient of a strongly convex, piecewise quadratic function, so Newton's
-method with an exact line search converges from anywhere, and ends exactly once
-it has found the free weights. From a cold start at ω = 1e-5 that can take
-hundreds of steps; from the solution at a ten times larger ridge it takes one or
-two. So the ridge starts near the largest eigenvalue and falls tenfold at a time.
+(without a total η is 0). F is the gradient of a convex, piecewise quadratic
+function, so Newton's method with an exact line search converges from anywhere
+and ends exactly once it has found the free weights. From a cold start at
+ω = 1e-5 that takes tens to hundreds of steps; from the solution at a larger
+ridge it takes a few. So the ridge starts below the largest eigenvalue and falls.
 
 A step costs O(n r²) and stores nothing larger than V.
 """
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
-import numpy as np
-from scipy.linalg import lapack
+from diw.matching.arrays import Array, largest
+from diw.matching.system import System
 
-from diw.kernels import Floats
-
-LEVEL_FACTOR = 10.0
-LEVEL_STEPS = 2
+FALL = 100.0  # by how much the ridge falls from one level of the path to the next
+START = 250.0  # how far below (an estimate of) the largest eigenvalue the path begins
+PATIENCE = 3  # steps at one level of the path before going on regardless
 LINE_SEARCH = 0.1  # the slope a step may leave, relative to the slope it began with
 
 
@@ -33,128 +29,156 @@ LINE_SEARCH = 0.1  # the slope a step may leave, relative to the slope it began 
 class Solution:
     """Where the iteration ended."""
 
-    weights: Floats
-    """(n,) clip(Vᵀy, 0, B)."""
-    multiplier: float
-    """Of the sum constraint, 0 without one."""
-    residual: Floats
-    """(r,) F(y): the optimality conditions hold up to VᵀF."""
+    weights: Array
+    """(n,) clip(Vᵀy + η, 0, B)."""
+    y: Array
+    """(r,) the dual point."""
+    eta: float
+    """−λ/ω, where λ is the multiplier of the sum."""
+    residual: Array
+    """(r,) F(y, η): the optimality conditions hold up to VᵀF."""
     iterations: int
+    done: bool
+    """Whether the free weights settled."""
+
+    def after(self, iterations: int) -> "Solution":
+        """The same, with the iterations of an earlier attempt counted in."""
+        return replace(self, iterations=self.iterations + iterations)
 
 
-def solve(
-    V: Floats,
-    b: Floats,
-    ridge: float,
-    bound: float,
-    *,
-    total: float | None = None,
-    max_iterations: int = 200,
+def path(system: System) -> list[float]:
+    """Falling ridges, the last one the problem's own."""
+    image = system.V.sum(1)
+    level = float(image @ image) / system.size / START
+    levels: list[float] = []
+    while level > system.ridge * FALL**0.5:
+        levels.append(level)
+        level /= FALL
+    return [*levels, system.ridge]
+
+
+def newton(
+    system: System, y: Array, eta: float, levels: list[float], *, max_iterations: int
 ) -> Solution:
-    """Solve the problem above, with Σw = `total` where one is given.
+    """Iterate from (y, η), through all levels; the ratio of the ridges of samples is kept.
 
     Args:
-        V: (r, n) factor of the kernel matrix, K ≈ VᵀV.
-        b: (r,) with k = Vᵀb.
-        ridge: ω > 0.
-        bound: B > 0.
-        total: The sum the weights must have, or None.
-        max_iterations: Newton steps in all.
+        system: The problem.
+        y: (r,) starting point.
+        eta: Starting point of the sum's multiplier.
+        levels: Falling ridges, the last one the problem's own.
+        max_iterations: Steps in all.
     """
-    if total is not None:  # one more row, whose unknown is −λ/ω and carries no ridge
-        V = np.concatenate([V, np.ones((1, V.shape[1]))])  # pyright: ignore[reportConstantRedefinition]
-        b = np.append(b, total)
-    r, n = V.shape
-    y = np.zeros(r)
-    u = np.zeros(n)
-    w = u
-    scale = float(np.abs(b).max(initial=0.0))
-    level = max(ridge, float(np.square(V @ np.ones(n)).sum()) / n / 25)
-    steps = 0
-    best, previous = np.inf, None
-    gradient = -b
-    iteration = 0
+    V, b, xp, bound, total = system.V, system.b, system.xp, system.bound, system.total
+    ratio = None if system.extra is None else system.ridge / (system.ridge + system.extra)
+    scale = max(largest(b), largest(V.sum(1)))
+    place, taken, full, stalled = 0, 0, True, 0
+    level, last = levels[0], len(levels) - 1
+    before, smallest = None, float("inf")
+    u = _image(y, eta, V, ratio)
+    w = xp.clip(u, bound)
+    free = w == u
+    gradient = level * y - b + V @ w
+    done, iteration = False, 0
     for iteration in range(max_iterations + 1):
-        gradient = level * y - b + V @ w
-        if total is not None:
-            gradient[-1] -= level * y[-1]
-        size = float(np.abs(gradient).max(initial=0.0))
-        free = w == u
-        if level == ridge:
-            settled = previous is not None and np.array_equal(free, previous)
-            if size <= 1e-15 * scale or (settled and size >= 0.5 * best):
-                break
-            best = min(best, size)
-            previous = free
-        elif steps >= LEVEL_STEPS or size <= 1e-3 * level * float(np.abs(y).max(initial=0.0)):
-            lower = max(ridge, level / LEVEL_FACTOR)
-            gradient += (lower - level) * y
+        if place < last:
+            if iteration and (full or taken >= PATIENCE):
+                place, taken = place + 1, 0
+                gradient = gradient + (levels[place] - level) * y
+                level = levels[place]
+        else:
+            size = largest(gradient)
             if total is not None:
-                gradient[-1] -= (lower - level) * y[-1]
-            level, steps = lower, 0
+                size = max(size, abs(float(w.sum()) - total))
+            # On the same free weights as before a full step has solved the problem; what is
+            # left is rounding, and once it stops shrinking it stays.
+            if size <= 1e-13 * scale or size >= 0.5 * smallest:
+                settled = full and before is not None and xp.same(free, before)
+                stalled = stalled + 1 if settled and size >= 0.5 * smallest else 0
+                if size <= 1e-15 * scale or stalled > 1 or (settled and size <= 1e-13 * scale):
+                    done = True
+                    break
+            before, smallest = free, min(size, smallest)
         if iteration == max_iterations:
             break
-        dy = _direction(V, free, level, gradient, total is not None)
-        step = _line_search(y, dy, u, dy @ V, b, level, bound, gradient, total is not None)
-        y = y + step * dy
-        u = y @ V
-        w = np.minimum(np.maximum(u, 0.0), bound)
-        steps += 1
-    multiplier = -ridge * float(y[-1]) if total is not None else 0.0
-    return Solution(w, multiplier, gradient, iteration)
+        s = free if ratio is None else free * ratio
+        solve = system.newton_solver(level, s, free)
+        dy, deta = _direction(solve, V, s, gradient, w, total)
+        du = _image(dy, deta, V, ratio)
+        slope = float(gradient @ dy) + (0.0 if total is None else deta * (float(w.sum()) - total))
+        y, eta, u, w, gradient, full = _search(
+            system, level, (y, eta, u), (dy, deta, du), ratio, slope
+        )
+        free = w == u
+        taken += 1
+    return Solution(w, y, eta, gradient, iteration, done)
 
 
-def _direction(V: Floats, free: Floats, level: float, F: Floats, summed: bool) -> Floats:
-    """Newton's direction −(level·I + V_free V_freeᵀ)⁻¹F."""
-    r = len(V)
-    H = (V * free) @ V.T
-    H.flat[:: r + 1] += level
-    if summed:
-        H[-1, -1] += (1.0 - level) if not free.any() else -level
-    _, dy, failed = lapack.dposv(H, F)  # pyright: ignore[reportAttributeAccessIssue]
-    if failed:
-        H.flat[:: r + 1] += 1e-14 * float(np.trace(H))
-        dy = np.linalg.solve(H, F)
-    return np.negative(dy, dtype=np.float64)
+def _image(y: Array, eta: float, V: Array, ratio: Array | None) -> Array:
+    """The weights before clipping: (Vᵀy + η) · ratio."""
+    u = y @ V
+    if eta:
+        u += eta
+    return u if ratio is None else u * ratio
 
 
-def _line_search(
-    y: Floats,
-    dy: Floats,
-    u: Floats,
-    du: Floats,
-    b: Floats,
+def _direction(
+    solve: Callable[[Array], Array], V: Array, s: Array, F: Array, w: Array, total: float | None
+) -> tuple[Array, float]:
+    """Newton's direction in y and η."""
+    x = solve(F)
+    if total is None:
+        return -x, 0.0
+    missing = float(w.sum()) - total
+    h = V @ (s * 1.0)
+    g = solve(h)
+    curvature = float(((1.0 - g @ V) * s).sum())
+    if not curvature > 0:  # no weight is free: any step down will do, the line search scales it
+        curvature = 1.0
+    deta = -(missing - float(h @ x)) / curvature
+    return -(x + g * deta), deta
+
+
+def _search(
+    system: System,
     level: float,
-    bound: float,
-    F: Floats,
-    summed: bool,
-) -> float:
-    """Where the dual function along dy is lowest: the root of its increasing slope."""
-    if summed:
-        constant = level * float(y[:-1] @ dy[:-1]) - float(b @ dy)
-        growth = level * float(dy[:-1] @ dy[:-1])
-    else:
-        constant = level * float(y @ dy) - float(b @ dy)
-        growth = level * float(dy @ dy)
+    at: tuple[Array, float, Array],
+    along: tuple[Array, float, Array],
+    ratio: Array | None,
+    first: float,
+) -> tuple[Array, float, Array, Array, Array, bool]:
+    """Step to where the dual function is lowest along a direction: its slope is increasing.
 
-    def slope(t: float) -> float:
-        w = np.minimum(np.maximum(u + t * du, 0.0), bound)
-        return constant + t * growth + float(du @ w)
-
-    first = float(F @ dy)
-    low, at_low, high, at_high = 0.0, first, 0.0, 0.0
-    t, now = 1.0, slope(1.0)
+    Returns the new (y, η, u, w, F) and whether it was the full step.
+    """
+    (y, eta, u), (dy, deta, du) = at, along
+    V, b, bound, xp, total = system.V, system.b, system.bound, system.xp, system.total
+    t, low, high, at_low, at_high = 1.0, 0.0, 0.0, first, 0.0
+    ahead, eta_ahead = y + dy, eta + deta
+    image = u + du
+    w = xp.clip(image, bound)
+    F = level * ahead - b + V @ w
+    slope = float(F @ dy) + (0.0 if total is None else deta * (float(w.sum()) - total))
+    if abs(slope) <= LINE_SEARCH * abs(first) or first >= 0:  # no descent left but in rounding
+        return ahead, eta_ahead, image, w, F, True
+    constant = level * float(y @ dy) - float(b @ dy) - (0.0 if total is None else deta * total)
+    growth = level * float(dy @ dy)
+    plain = du if ratio is None else du / ratio
     for _ in range(60):
-        if abs(now) <= LINE_SEARCH * abs(first):
-            break
-        if now < 0:
-            low, at_low = t, now
+        if slope < 0:
+            low, at_low = t, slope
         else:
-            high, at_high = t, now
+            high, at_high = t, slope
         if high == 0.0:
             t *= 2.0
         else:
             share = at_low / (at_low - at_high)
             t = low + (high - low) * min(max(share, 0.1), 0.9)
-        now = slope(t)
-    return t
+        w = xp.clip(u + t * du, bound)
+        slope = constant + t * growth + float(plain @ w)
+        if abs(slope) <= LINE_SEARCH * abs(first):
+            break
+    ahead, eta_ahead = y + t * dy, eta + t * deta
+    image = _image(ahead, eta_ahead, V, ratio)
+    w = xp.clip(image, bound)
+    return ahead, eta_ahead, image, w, level * ahead - b + V @ w, False

@@ -1,0 +1,166 @@
+"""The few array operations that NumPy and torch spell differently.
+
+The solvers are written once, with operators and methods both kinds of array
+share; what is left is here. NumPy serves everything on the CPU (a call costs
+about a fifth of torch's, and a mini-batch is nothing but calls); torch serves
+tensors on a GPU, which never leave it.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy.linalg import lapack
+
+Array = Any  # numpy.ndarray or torch.Tensor, float64
+
+_COLUMNS = 1 << 15  # of a factor in one block of a Gram matrix: V·s stays in the cache
+
+
+class NumpyArrays:
+    """NumPy, with LAPACK called directly: the wrappers cost more than a small solve."""
+
+    def empty(self, *shape: int) -> Array:
+        """Uninitialised numbers; the system commits the memory only when it is written."""
+        return np.empty(shape)
+
+    def full(self, size: int, value: float) -> Array:
+        """`size` times the same number."""
+        return np.full(size, value)
+
+    def array(self, values: Any) -> Array:
+        """Values as an array of this kind."""
+        return np.asarray(values, dtype=np.float64)
+
+    def range(self, x: Array) -> tuple[Array, Array]:
+        """The smallest and the largest entry, of each column if there are columns."""
+        return np.minimum.reduce(x), np.maximum.reduce(x)
+
+    def clip(self, x: Array, high: float) -> Array:
+        """Entries clipped to [0, high]; a fifth of the time of `np.clip`."""
+        return np.minimum(np.maximum(x, 0.0), high)
+
+    def floor(self, x: Array, low: float) -> Array:
+        """Entries not below `low`."""
+        return np.maximum(x, low)
+
+    def exp_(self, x: Array) -> None:
+        """The exponential, in place."""
+        np.exp(x, out=x)
+
+    def places(self, mask: Array) -> Array:
+        """Where a mask is true."""
+        return mask.nonzero()[0]
+
+    def same(self, a: Array, b: Array) -> bool:
+        """Whether two masks are equal."""
+        return bool((a == b).all())
+
+    def add_to_diagonal(self, matrix: Array, value: Any) -> None:
+        """Add a number or a vector to the diagonal, in place."""
+        diagonal = np.einsum("ii->i", matrix)  # a view, whatever the memory order
+        diagonal += value
+
+    def solver(self, matrix: Array) -> Callable[[Array], Array] | None:
+        """A function that solves with a positive definite matrix, which it overwrites."""
+        # The matrix is symmetric: its transpose is in the order LAPACK works in place on.
+        factor, failed = lapack.dpotrf(matrix.T, lower=0, clean=0, overwrite_a=1)  # pyright: ignore
+        if failed:
+            return None
+        return lambda right: lapack.dpotrs(factor, right, lower=0)[0]  # pyright: ignore
+
+    def cholesky(self, matrix: Array) -> Array | None:
+        """The lower factor of a positive definite matrix; None when it is not."""
+        factor, failed = lapack.dpotrf(matrix.T, lower=0, clean=1)  # pyright: ignore
+        return None if failed else factor.T
+
+    def forward(self, lower: Array, right: Array) -> Array:
+        """Solve with a lower triangular matrix."""
+        return lapack.dtrtrs(lower.T, right, lower=0, trans=1)[0]  # pyright: ignore
+
+
+class TorchArrays:
+    """torch in float64 on one device."""
+
+    def __init__(self, device: Any):
+        import torch
+
+        self.torch = torch
+        self.options: dict[str, Any] = {"dtype": torch.float64, "device": device}
+
+    def empty(self, *shape: int) -> Array:
+        """Uninitialised numbers."""
+        return self.torch.empty(shape, **self.options)
+
+    def full(self, size: int, value: float) -> Array:
+        """`size` times the same number."""
+        return self.torch.full((size,), value, **self.options)
+
+    def array(self, values: Any) -> Array:
+        """Values as a tensor on the device."""
+        return self.torch.as_tensor(values, **self.options)
+
+    def range(self, x: Array) -> tuple[Array, Array]:
+        """The smallest and the largest entry, of each column if there are columns."""
+        return x.amin(dim=0), x.amax(dim=0)
+
+    def clip(self, x: Array, high: float) -> Array:
+        """Entries clipped to [0, high]."""
+        return x.clamp(0.0, high)
+
+    def floor(self, x: Array, low: float) -> Array:
+        """Entries not below `low`."""
+        return x.clamp(min=low)
+
+    def exp_(self, x: Array) -> None:
+        """The exponential, in place."""
+        x.exp_()
+
+    def places(self, mask: Array) -> Array:
+        """Where a mask is true."""
+        return mask.nonzero()[:, 0]
+
+    def same(self, a: Array, b: Array) -> bool:
+        """Whether two masks are equal."""
+        return bool(self.torch.equal(a, b))
+
+    def add_to_diagonal(self, matrix: Array, value: Any) -> None:
+        """Add a number or a vector to the diagonal, in place."""
+        matrix.diagonal().add_(value)
+
+    def solver(self, matrix: Array) -> Callable[[Array], Array] | None:
+        """A function that solves with a positive definite matrix."""
+        factor, failed = self.torch.linalg.cholesky_ex(matrix)
+        if int(failed):
+            return None
+        return lambda right: self.torch.cholesky_solve(right[:, None], factor)[:, 0]
+
+    def cholesky(self, matrix: Array) -> Array | None:
+        """The lower factor of a positive definite matrix; None when it is not."""
+        factor, failed = self.torch.linalg.cholesky_ex(matrix)
+        return None if int(failed) else factor
+
+    def forward(self, lower: Array, right: Array) -> Array:
+        """Solve with a lower triangular matrix."""
+        solve = self.torch.linalg.solve_triangular
+        return solve(lower, right[:, None], upper=False)[:, 0]
+
+
+Arrays = NumpyArrays | TorchArrays
+
+
+def largest(x: Array) -> float:
+    """The largest magnitude of an array, 0.0 of an empty one; NaN if it holds one."""
+    return float(abs(x).max()) if 0 not in x.shape else 0.0
+
+
+def gram(V: Array, s: Array) -> Array:
+    """V diag(s) Vᵀ of a (r, n) factor, in blocks of columns."""
+    n = V.shape[1]
+    if n <= _COLUMNS:
+        return (V * s) @ V.T
+    total = (V[:, :_COLUMNS] * s[:_COLUMNS]) @ V[:, :_COLUMNS].T
+    for start in range(_COLUMNS, n, _COLUMNS):
+        part = V[:, start : start + _COLUMNS]
+        total += (part * s[start : start + _COLUMNS]) @ part.T
+    return total

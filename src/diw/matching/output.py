@@ -1,0 +1,35 @@
+"""Weights as the caller's kind of array."""
+
+from typing import Any
+
+import numpy as np
+
+from diw.kernels import to_numpy
+from diw.matching.arrays import Array
+
+
+def like(z: Any, w: Array, bound: float) -> Any:
+    """`w` with the kind, device and precision of `z`; rounding never lifts a weight past B."""
+    tensor = hasattr(z, "detach")
+    kind = str(z.dtype) if tensor else getattr(z, "dtype", np.float64)
+    single = (
+        kind in ("torch.float32", "torch.float16", "torch.bfloat16")
+        if tensor
+        else (kind in (np.float32, np.float16))
+    )
+    if tensor and not isinstance(w, np.ndarray):
+        return w.float().clamp(max=float(_below(bound))) if single else w
+    w = to_numpy(w)
+    if single:
+        w = np.minimum(w.astype(np.float32), _below(bound))
+    if not tensor:
+        return w
+    import torch
+
+    return torch.from_numpy(w).to(z.device)
+
+
+def _below(bound: float) -> np.float32:
+    """The largest float32 that is not above the bound."""
+    value = np.float32(bound)
+    return value if float(value) <= bound else np.nextafter(value, np.float32(0))

@@ -1,0 +1,148 @@
+"""`Problem`: the checked and scaled input of a match."""
+
+import math
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+from diw import kernels
+from diw.matching.arrays import Array, Arrays, NumpyArrays, TorchArrays, largest
+
+_NUMPY = NumpyArrays()
+_LARGEST = 1e300  # a γ beyond it makes K the identity just the same, and never meets ∞ · 0
+
+
+@dataclass(frozen=True)
+class Problem:
+    """minimise ½wᵀ(K+ωI)w − kᵀw over 0 ≤ w ≤ B, low ≤ Σw ≤ high."""
+
+    xp: Arrays
+    z: Array
+    """(n + m,) or (n + m, d) training, then trusted values; centred, scaled to magnitude one."""
+    n: int
+    gamma: float
+    """γ for the scaled values."""
+    given_gamma: float
+    """γ for the values as they were given."""
+    ridge: float
+    bound: float
+    slack: float
+
+    @property
+    def low(self) -> float:
+        """The smallest sum allowed."""
+        return self.n * (1.0 - self.slack)
+
+    @property
+    def high(self) -> float:
+        """The largest sum allowed."""
+        return self.n * (1.0 + self.slack)
+
+
+def problem(
+    z_train: Any,
+    z_trusted: Any,
+    *,
+    gamma: float | str | None,
+    bound: float,
+    slack: float | None,
+    ridge: float,
+    backend: str,
+) -> Problem:
+    """Check the arguments of `kmm` and bring the values into a common, harmless scale.
+
+    Raises:
+        ValueError: An argument cannot work; the message names it.
+    """
+    xp = _arrays(z_train, backend)
+    train, trusted = _values(xp, "z_train", z_train), _values(xp, "z_trusted", z_trusted)
+    if train.shape[1:] != trusted.shape[1:]:
+        raise ValueError(
+            f"z_trusted: rows of shape {tuple(trusted.shape[1:])} do not match "
+            f"z_train's {tuple(train.shape[1:])}"
+        )
+    n = len(train)
+    if slack is None:
+        slack = (math.sqrt(n) - 1.0) / math.sqrt(n)
+    _check(bound, slack, ridge)
+    z, unit = _scaled(xp, train, trusted)
+    scaled, given = _gamma(gamma, z[:n], unit)
+    return Problem(xp, z, n, scaled, given, float(ridge), float(bound), float(slack))
+
+
+def _arrays(z: Any, backend: str) -> Arrays:
+    """PyTorch for tensors on a device of their own that has float64, NumPy for the rest."""
+    if backend not in ("auto", "numpy", "torch"):
+        raise ValueError(f"backend: must be 'auto', 'numpy' or 'torch', not {backend!r}")
+    if backend == "numpy" or (backend == "auto" and not hasattr(z, "detach")):
+        return _NUMPY
+    device = z.device if hasattr(z, "detach") else "cpu"
+    kind = getattr(device, "type", "cpu")
+    if backend == "auto" and kind in ("cpu", "mps"):
+        return _NUMPY
+    return TorchArrays(device)
+
+
+def _values(xp: Arrays, name: str, z: Any) -> Array:
+    """Values in float64, finite, of shape (n,) or (n, d) with at least one entry."""
+    if hasattr(z, "detach"):
+        z = z.detach()
+        if isinstance(xp, NumpyArrays):
+            z = z.cpu().double().numpy()
+    try:
+        values = xp.array(z)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name}: is not an array of numbers") from None
+    if values.ndim not in (1, 2) or 0 in values.shape:
+        raise ValueError(
+            f"{name}: needs shape (n,) or (n, d) with at least one value, not {tuple(values.shape)}"
+        )
+    return values
+
+
+def _check(bound: float, slack: float, ridge: float) -> None:
+    if not 0 < bound < math.inf:
+        raise ValueError(f"bound: must be positive and finite, not {bound}")
+    if not 0 <= slack < math.inf:
+        raise ValueError(f"slack: must be finite and not negative, not {slack}")
+    if not 0 < ridge < math.inf:
+        raise ValueError(f"ridge: must be positive and finite, not {ridge}")
+    if bound < 1 - slack:
+        raise ValueError(
+            f"bound: {bound:g} is below 1 - slack = {1 - slack:g}, so no weights reach that mean"
+        )
+
+
+def _scaled(xp: Arrays, train: Array, trusted: Array) -> tuple[Array, float]:
+    """All values, centred and divided by a power of two: no square overflows or vanishes."""
+    n = len(train)
+    z = xp.empty(n + len(trusted), *train.shape[1:])
+    z[:n] = train
+    z[n:] = trusted
+    lowest, highest = xp.range(z)
+    if not largest(abs(lowest) + abs(highest)) < math.inf:
+        name = "z_train" if not largest(train) < math.inf else "z_trusted"
+        if not max(largest(train), largest(trusted)) < math.inf:
+            raise ValueError(f"{name}: holds NaN or infinite values")
+    centre = 0.5 * lowest + 0.5 * highest
+    z -= centre
+    size = largest(highest - centre)
+    if size == 0:
+        return z, 1.0
+    unit = 2.0 ** min(math.frexp(size)[1], 1023)
+    z /= unit
+    return z, unit
+
+
+def _gamma(gamma: float | str | None, z: Array, unit: float) -> tuple[float, float]:
+    """γ for the scaled values and for the given ones."""
+    if gamma is None:
+        gamma = kernels.LOSS_RULE if z.ndim == 1 else kernels.FEATURE_RULE
+    if not isinstance(gamma, str):
+        if not 0 < gamma < math.inf:
+            raise ValueError(f"gamma: must be positive and finite, not {gamma}")
+        return min(float(gamma) * unit * unit, _LARGEST), float(gamma)
+    value = kernels.width(z, gamma)
+    if kernels.is_distance(gamma):
+        return min(value * unit * unit * unit, _LARGEST), value * unit
+    return min(value, _LARGEST), min(value / unit / unit, sys.float_info.max)

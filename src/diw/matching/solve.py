@@ -1,0 +1,33 @@
+"""Which solver, in which order: what wins by measurement (docs/matching.md)."""
+
+from diw.matching.interior_point import interior_point
+from diw.matching.newton import Solution, newton, path
+from diw.matching.system import System
+
+NEWTON_RANK = 40  # up to this rank Newton's path wins most of the time
+NEWTON_STEPS = 30  # and when it has not ended by then it will not soon
+SAMPLE = 20_000  # columns of the problem that a very large one starts from
+
+
+def solve(system: System, *, max_iterations: int) -> Solution:
+    """The optimum of a system; its `residual` says how well it was reached."""
+    if system.size > 4 * SAMPLE:
+        stride = system.size // SAMPLE
+        small = solve(system.thinned(stride), max_iterations=max_iterations)
+        found = newton(system, small.y, small.eta, [system.ridge], max_iterations=NEWTON_STEPS)
+        spent = 0
+    elif len(system.V) <= NEWTON_RANK:
+        start = system.b * 0.0
+        found = newton(system, start, 0.0, path(system), max_iterations=NEWTON_STEPS)
+        spent = 0
+    else:
+        found, spent = None, 0
+    if found is not None:
+        if found.done:
+            return found
+        spent = found.iterations
+    w, multiplier, iterations = interior_point(system, max_iterations=max_iterations)
+    y = (system.b - system.V @ w) / system.ridge
+    eta = -multiplier / system.ridge
+    found = newton(system, y, eta, [system.ridge], max_iterations=max_iterations)
+    return found.after(iterations + spent)
