@@ -61,12 +61,17 @@ def read_npz(path: Path, label: str | None = None) -> Arrays:
     return _together(path, arrays["inputs"], arrays["labels"], arrays["clean"])
 
 
+def beside(path: Path, label: str | None = None) -> tuple[Path, Path]:
+    """The files, there or not, that hold the labels and the clean marks of an .npy of inputs."""
+    labels = Path(label) if label else _beside(path, "labels", "y")
+    return labels, _beside(path, "clean", "clean")
+
+
 def read_npy(path: Path, label: str | None = None) -> Arrays:
     """A memory-mapped array and, from the files beside it, its labels."""
-    labels = Path(label) if label else _beside(path, "labels", "y")
+    labels, clean = beside(path, label)
     if label and not labels.is_file():
         raise UsageError(f"{labels}: no such file of labels")
-    clean = _beside(path, "clean", "clean")
     return _together(
         path,
         _map(path),

@@ -1,11 +1,14 @@
 """Where a run's data come from: names, files, row numbers, and noticing that a file changed."""
 
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 
 import torch
 
 from diw.data import BENCHMARKS, Bundle, load
+from diw.data.locate import find
+from diw.data.arrays import beside
 from diw.experiments.spec import RunSpec
 from diw.split import Split, Trusted, make_split, parse_trusted, stratified
 
@@ -14,27 +17,61 @@ def stamp(spec: RunSpec) -> RunSpec:
     """The spec with the size and time of each file it reads, so that a change is another run."""
     named = [spec.data, spec.test, spec.trusted if isinstance(spec.trusted, str) else None]
     files = [name for name in named if name and not _is_named(name) and Path(name).exists()]
+    files += [str(other) for name in files for other in _belonging(Path(name), spec.label)]
     return replace(spec, files={name: _stamp(Path(name)) for name in files})
 
 
 def load_bundle(spec: RunSpec, *, progress: bool = False) -> Bundle:
     """The data a spec names, as read."""
     trusted = _trusted(spec)
-    bundle = load(
-        spec.data,
-        trusted=trusted if isinstance(trusted, Path) else None,
-        test=spec.test,
-        label=spec.label,
-        allow_leaks=spec.allow_leaks,
-        synthetic_ok=spec.synthetic_ok,
-        progress=progress,
-    )
+    if _is_named(spec.data) and spec.test is None and not isinstance(trusted, Path):
+        benchmark = BENCHMARKS.get(spec.data)
+        folder = None if benchmark is None else find(benchmark)
+        bundle = _load_named(spec.data, folder, spec.synthetic_ok, progress)
+    else:
+        bundle = load(
+            spec.data,
+            trusted=trusted if isinstance(trusted, Path) else None,
+            test=spec.test,
+            label=spec.label,
+            allow_leaks=spec.allow_leaks,
+            synthetic_ok=spec.synthetic_ok,
+            progress=progress,
+        )
     if spec.train_samples is None:
         return bundle
     labels = bundle.train.targets.numpy()
     rows = torch.from_numpy(stratified(labels, spec.train_samples, spec.seed, "training part"))
     clean = bundle.clean if bundle.clean is None else bundle.clean[rows]
     return replace(bundle, train=bundle.train.subset(rows), clean=clean)
+
+
+@dataclass(frozen=True)
+class _Source:
+    """What `load` is asked for; sources that compare equal give the same bundle."""
+
+    data: str
+    trusted: Path | None
+    test: str | None
+    label: str | None
+    allow_leaks: bool
+    synthetic_ok: bool
+    state: str
+    """Folder, sizes and times: a file that changed is another source."""
+    progress: bool = field(compare=False)
+
+
+@lru_cache(maxsize=1)
+def _read(source: _Source) -> Bundle:
+    return load(
+        source.data,
+        trusted=source.trusted,
+        test=source.test,
+        label=source.label,
+        allow_leaks=source.allow_leaks,
+        synthetic_ok=source.synthetic_ok,
+        progress=source.progress,
+    )
 
 
 def load_split(spec: RunSpec, bundle: Bundle | None = None) -> Split:
@@ -50,9 +87,21 @@ def load_split(spec: RunSpec, bundle: Bundle | None = None) -> Split:
     )
 
 
+@lru_cache(maxsize=1)
+def _load_named(data: str, _folder: Path | None, synthetic_ok: bool, progress: bool) -> Bundle:
+    """Kept for the next run of this process: reading and verifying takes as long as short runs."""
+    return load(data, synthetic_ok=synthetic_ok, progress=progress)
+
+
 def _trusted(spec: RunSpec) -> Trusted | Path | None:
     """A count, row numbers, or the file that holds the trusted samples."""
     return parse_trusted(spec.trusted) if isinstance(spec.trusted, str) else spec.trusted
+
+
+def _belonging(path: Path, label: str | None) -> list[Path]:
+    """The files of labels and clean marks that are read with an .npy file."""
+    files = beside(path, label) if path.suffix.lower() == ".npy" else ()
+    return [file for file in files if file.is_file()]
 
 
 def _is_named(data: str) -> bool:
