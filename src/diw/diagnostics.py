@@ -50,6 +50,37 @@ def auroc(scores: ArrayLike, positive: ArrayLike) -> float:
     return (rank_sum - positives * (positives + 1) / 2) / (positives * negatives)
 
 
+def mean_absolute_error(weights: ArrayLike, truth: ArrayLike) -> float:
+    """Σ |w_i − w_i*| / n, the distance from learned to true weights.
+
+    Fang et al. 2020, Table 4 (class-prior shift).
+
+    Args:
+        weights: Shape (n,).
+        truth: Shape (n,), the true weights.
+    """
+    return float(np.abs(_differences(weights, truth)).mean())
+
+
+def root_mean_square_error(weights: ArrayLike, truth: ArrayLike) -> float:
+    """√(Σ (w_i − w_i*)² / n): as `mean_absolute_error`, but large misses count for more.
+
+    Args:
+        weights: Shape (n,).
+        truth: Shape (n,), the true weights.
+    """
+    return float(np.sqrt(np.square(_differences(weights, truth)).mean()))
+
+
+def _differences(weights: ArrayLike, truth: ArrayLike) -> NDArray[np.float64]:
+    w, t = np.asarray(weights, dtype=np.float64), np.asarray(truth, dtype=np.float64)
+    if w.ndim != 1 or w.size == 0 or w.shape != t.shape:
+        raise ValueError(
+            f"weights, truth: expected two vectors of one length, got shapes {w.shape}, {t.shape}"
+        )
+    return w - t
+
+
 def _mid_ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Ranks from 1; equal values share the mean of the ranks they occupy."""
     _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)

@@ -104,3 +104,24 @@ def test_json_has_the_promised_keys(tmp_path: Path) -> None:
 def test_a_run_without_an_epoch_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no finished epoch"):
         summarise(Run.create(tmp_path / "run", make_spec()))
+
+
+def test_distances_to_the_true_weights_are_averaged_over_the_last_weighted_epochs(
+    tmp_path: Path,
+) -> None:
+    true = np.tile([0.5, 1.5], 200)
+    run = make_run(tmp_path, "diw", samples={"targets": np.zeros(400, int), "true_weights": true})
+    window = run.ledger()[2:].astype(np.float64)  # ten of eleven weighted epochs
+    summary = summarise(run)
+    assert summary.weight_mae == pytest.approx(np.abs(window - true).mean())
+    expected = np.sqrt(((window - true) ** 2).mean(axis=1)).mean()
+    assert summary.weight_rmse == pytest.approx(expected)
+
+
+def test_uniform_weights_have_a_distance_too_and_clean_ones_have_none(tmp_path: Path) -> None:
+    samples = {"targets": np.zeros(400, int), "true_weights": np.tile([0.5, 1.5], 200)}
+    uniform = summarise(make_run(tmp_path, "uniform", samples=samples))
+    assert (uniform.weight_mae, uniform.weight_rmse) == (0.5, 0.5)
+    clean = summarise(make_run(tmp_path, "clean", samples=samples))
+    assert clean.weight_mae is None
+    assert summarise(make_run(tmp_path, "diw")).weight_mae is None  # the truth is not known

@@ -5,6 +5,7 @@ import io
 from html.parser import HTMLParser
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from diw.reports import formats
@@ -166,3 +167,20 @@ def test_compare_shows_balanced_accuracy_where_it_differs(tmp_path: Path) -> Non
     for plain, even in zip(last, balanced, strict=True):
         assert isinstance(plain.value, float)
         assert even.value == pytest.approx(plain.value - 0.1)
+
+
+def test_compare_shows_the_distance_to_the_true_weights_where_no_label_was_moved(
+    tmp_path: Path,
+) -> None:
+    samples = {
+        "targets": np.arange(400) % 10,
+        "flipped": np.zeros(400, bool),
+        "true_weights": np.tile([0.5, 1.5], 200),
+    }
+    table = comparison_of(tmp_path, 1, samples=samples, shift="prior:0.2,10")
+    keys = [column.key for column in table.columns]
+    assert keys[-2:] == ["weight_mae", "weight_rmse"]
+    assert "weight_auroc" not in keys
+    methods = [cell.text for cell in column_values(table, "method")]
+    assert column_values(table, "weight_mae")[methods.index("uniform")].value == 0.5
+    assert any("distance from the true weights" in note for note in table.notes)

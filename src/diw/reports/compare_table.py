@@ -34,7 +34,7 @@ def compare_table(comparison: Comparison, *, min_trials: int = MARK_FROM) -> Tab
         tuple(_columns(shape)),
         tuple(rows),
         describe(comparison.spec).title,
-        tuple(_notes(comparison, places, min_trials)),
+        tuple(_notes(comparison, places, min_trials, shape)),
     )
 
 
@@ -45,6 +45,8 @@ class _Shape:
     seeds: bool
     balanced: bool
     verdict: bool
+    distances: bool
+    """Whether true weights are known that AUROC does not speak of: no labels were moved."""
 
     @classmethod
     def of(cls, comparison: Comparison, places: dict[str, Standing]) -> "_Shape":
@@ -52,6 +54,8 @@ class _Shape:
             seeds=len({place.trials for place in places.values()}) > 1,
             balanced=not all(trial.summary.balanced_classes for trial in comparison.trials),
             verdict=any(place.verdict for place in places.values()),
+            distances=any(trial.summary.weight_mae is not None for trial in comparison.trials)
+            and all(trial.summary.weight_auroc is None for trial in comparison.trials),
         )
 
 
@@ -66,8 +70,11 @@ def _columns(shape: _Shape) -> list[Column]:
         Column("best_accuracy", "best % †"),
         Column("seconds", "seconds"),
         Column("ess", "ESS %"),
-        Column("weight_auroc", "weight AUROC"),
     ]
+    if shape.distances:
+        columns += [Column("weight_mae", "weight MAE"), Column("weight_rmse", "weight RMSE")]
+    else:
+        columns += [Column("weight_auroc", "weight AUROC")]
     return columns
 
 
@@ -83,8 +90,11 @@ def _row(label: str, trials: Sequence[Trial], place: Standing, shape: _Shape) ->
         _over_seeds(trials, "best_accuracy", scale=100),
         _over_seeds(trials, "seconds", digits=0, show_spread=False),
         _over_seeds(trials, "ess", scale=100, digits=1, show_spread=False),
-        _over_seeds(trials, "weight_auroc", digits=3, show_spread=False),
     ]
+    if shape.distances:
+        cells += [_over_seeds(trials, key, digits=3) for key in ("weight_mae", "weight_rmse")]
+    else:
+        cells += [_over_seeds(trials, "weight_auroc", digits=3, show_spread=False)]
     return cells
 
 
@@ -103,7 +113,9 @@ def _over_seeds(
     return number_cell(mean, std, scale=scale, digits=digits, show_spread=show_spread)
 
 
-def _notes(comparison: Comparison, places: dict[str, Standing], min_trials: int) -> list[str]:
+def _notes(
+    comparison: Comparison, places: dict[str, Standing], min_trials: int, shape: _Shape
+) -> list[str]:
     trials = max(place.trials for place in places.values())
     spread = f"Mean ± standard deviation over {count(trials, 'seed')}." if trials > 1 else ""
     if any(place.verdict for place in places.values()):
@@ -116,8 +128,10 @@ def _notes(comparison: Comparison, places: dict[str, Standing], min_trials: int)
     notes.append(BEST_NOTE)
     if not all(trial.summary.balanced_classes for trial in comparison.trials):
         notes.append("Balanced: the mean of the classes' accuracies in the last epoch.")
-    notes.append(
-        "ESS: effective sample size of the weights. "
-        "AUROC: how well they tell intact from flipped labels (0.5: not at all)."
+    telling = (
+        "MAE, RMSE: mean absolute and root-mean-square distance from the true weights."
+        if shape.distances
+        else "AUROC: how well they tell intact from flipped labels (0.5: not at all)."
     )
+    notes.append(f"ESS: effective sample size of the weights. {telling}")
     return notes

@@ -10,7 +10,12 @@ from numpy.typing import NDArray
 from diw.diagnostics import auroc
 from diw.errors import UsageError
 from diw.records import Row, Run
-from diw.reports.weights import WINDOW, settled_weights, weighted_epochs
+from diw.reports.weights import (
+    WINDOW,
+    distances_to_truth,
+    settled_weights,
+    weighted_epochs,
+)
 
 BALANCED_RATIO = 1.5
 """Classes whose sizes differ by less than this factor count as balanced: chance does as much."""
@@ -34,6 +39,10 @@ class Summary:
     best_balanced_accuracy: float | None
     weight_auroc: float | None
     """How well the settled weights tell intact from flipped labels; None where nobody can know."""
+    weight_mae: float | None
+    """Mean absolute distance from the weights to the true ones; None where those are unknown."""
+    weight_rmse: float | None
+    """Root-mean-square distance from the weights to the true ones."""
     ess: float | None
     """Kish's effective sample size of the settled weights, as a fraction of n."""
     seconds: float
@@ -57,6 +66,7 @@ def summarise(run: Run) -> Summary:
     samples = run.samples()
     accuracies = [float(row["test_accuracy"]) for row in rows]
     balanced = _column(rows, "balanced_accuracy")
+    distances = distances_to_truth(run, samples)
     return Summary(
         method=str(run.spec["method"]),
         seed=int(run.spec["seed"]),
@@ -67,6 +77,8 @@ def summarise(run: Run) -> Summary:
         last10_balanced_accuracy=float(np.mean(balanced[-WINDOW:])) if balanced else None,
         best_balanced_accuracy=max(balanced, default=None),
         weight_auroc=_weight_auroc(run, samples),
+        weight_mae=distances[0] if distances else None,
+        weight_rmse=distances[1] if distances else None,
         ess=_settled_ess(rows),
         seconds=float(rows[-1]["seconds"]),
         epochs=len(rows),

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from diw.diagnostics import mean_absolute_error, root_mean_square_error
 from diw.records import Row, Run
 
 WINDOW = 10
@@ -49,6 +50,32 @@ def settled_weights(run: Run) -> NDArray[np.float64] | None:
     counts = seen.sum(axis=0)
     totals = np.where(seen, window, 0.0).sum(axis=0)
     return np.divide(totals, counts, out=np.full(counts.shape, np.nan), where=counts > 0)
+
+
+def distances_to_truth(run: Run, samples: Mapping[str, NDArray[Any]]) -> tuple[float, float] | None:
+    """Mean absolute and root-mean-square distance from the run's weights to the true ones.
+
+    Each epoch's own weights are compared, and the distances averaged over the
+    last ten weighted epochs (the last ten of all for a method that never weighs):
+    averaging the weights first would hide what training really saw.
+
+    Returns:
+        (MAE, RMSE), or None where the true weights are unknown or there are no training weights.
+    """
+    true, rows, ledger = samples.get("true_weights"), run.metrics(), run.ledger()
+    chosen = [int(row["epoch"]) - 1 for row in weighted_epochs(rows) or rows[-WINDOW:]]
+    if true is None or ledger.size == 0:
+        return None
+    pairs: list[tuple[float, float]] = []
+    for weights in np.asarray(ledger[[e for e in chosen if e < len(ledger)]], dtype=np.float64):
+        seen = np.isfinite(weights)
+        if seen.any():
+            w, t = weights[seen], true[seen]
+            pairs.append((mean_absolute_error(w, t), root_mean_square_error(w, t)))
+    if not pairs:
+        return None
+    mae, rmse = np.mean(pairs, axis=0)
+    return float(mae), float(rmse)
 
 
 def groups(samples: Mapping[str, NDArray[Any]]) -> list[Group]:

@@ -1,0 +1,49 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from diw.diagnostics import mean_absolute_error, root_mean_square_error
+from diw.shifts import parse_shift
+
+finite = st.floats(-100, 100)
+
+
+def class_prior_truth(ratio: float) -> np.ndarray:
+    """The true weights of the paper's class-prior shift: 4,000 of each of 8 majority classes."""
+    labels = np.repeat(np.arange(10), 6000)
+    shifted = parse_shift(f"prior:0.2,{ratio:g},4000").apply(
+        labels, 10, 0, protected=np.zeros(len(labels), bool)
+    )
+    assert shifted.true_weights is not None
+    return shifted.true_weights
+
+
+def test_true_weights_are_the_papers() -> None:
+    mu, rho = 0.2, 100
+    true = class_prior_truth(rho)
+    assert set(true.round(9)) == {round(1 - mu + mu / rho, 9), round(mu + rho - mu * rho, 9)}
+
+
+@pytest.mark.parametrize(("ratio", "mae", "rmse"), [(100, 0.395, 3.96), (200, 0.398, 5.63)])
+def test_the_distance_of_uniform_weights_from_the_truth(ratio, mae, rmse) -> None:
+    # By hand: a share s = 2/(2 + 8ρ) of minority samples, weights 0.8 + 0.2/ρ and 0.2 + 0.8ρ.
+    true = class_prior_truth(ratio)
+    ones = np.ones(len(true))
+    assert mean_absolute_error(ones, true) == pytest.approx(mae, abs=5e-4)
+    assert root_mean_square_error(ones, true) == pytest.approx(rmse, abs=5e-3)
+
+
+@given(st.lists(st.tuples(finite, finite), min_size=1, max_size=20))
+def test_the_squares_weigh_large_misses_more(pairs) -> None:
+    weights, true = np.array(pairs).T
+    mae, rmse = mean_absolute_error(weights, true), root_mean_square_error(weights, true)
+    assert 0 <= mae <= rmse * (1 + 1e-12) + 1e-150
+    assert mean_absolute_error(true, true) == root_mean_square_error(true, true) == 0
+
+
+@pytest.mark.parametrize("function", [mean_absolute_error, root_mean_square_error])
+@pytest.mark.parametrize("truth", [[1.0], [], [[1.0, 1.0]]])
+def test_shapes_must_agree(function, truth) -> None:
+    with pytest.raises(ValueError, match="weights, truth: expected two vectors of one length"):
+        function([1.0, 2.0], truth)
