@@ -1,14 +1,15 @@
 """Where a run's data come from: names, files, row numbers, and noticing that a file changed."""
 
-from dataclasses import replace
+import json
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 
 import torch
 
 from diw.data import BENCHMARKS, Bundle, load
-from diw.data.locate import find
 from diw.data.arrays import beside
+from diw.data.locate import find
 from diw.experiments.spec import RunSpec
 from diw.split import Split, Trusted, make_split, parse_trusted, stratified
 
@@ -24,20 +25,20 @@ def stamp(spec: RunSpec) -> RunSpec:
 def load_bundle(spec: RunSpec, *, progress: bool = False) -> Bundle:
     """The data a spec names, as read."""
     trusted = _trusted(spec)
-    if _is_named(spec.data) and spec.test is None and not isinstance(trusted, Path):
-        benchmark = BENCHMARKS.get(spec.data)
-        folder = None if benchmark is None else find(benchmark)
-        bundle = _load_named(spec.data, folder, spec.synthetic_ok, progress)
-    else:
-        bundle = load(
-            spec.data,
+    benchmark = BENCHMARKS.get(spec.data)
+    folder = None if benchmark is None else find(benchmark)
+    bundle = _read(
+        _Source(
+            data=spec.data,
             trusted=trusted if isinstance(trusted, Path) else None,
             test=spec.test,
             label=spec.label,
             allow_leaks=spec.allow_leaks,
             synthetic_ok=spec.synthetic_ok,
+            state=json.dumps([str(Path.cwd()), str(folder), stamp(spec).files]),
             progress=progress,
         )
+    )
     if spec.train_samples is None:
         return bundle
     labels = bundle.train.targets.numpy()
@@ -57,12 +58,13 @@ class _Source:
     allow_leaks: bool
     synthetic_ok: bool
     state: str
-    """Folder, sizes and times: a file that changed is another source."""
+    """Folders, sizes and times: a file that changed is another source."""
     progress: bool = field(compare=False)
 
 
 @lru_cache(maxsize=1)
 def _read(source: _Source) -> Bundle:
+    """Kept for the next run of this process: reading and verifying takes as long as short runs."""
     return load(
         source.data,
         trusted=source.trusted,
@@ -85,12 +87,6 @@ def load_split(spec: RunSpec, bundle: Bundle | None = None) -> Split:
         trusted_in_train=spec.trusted_in_train,
         test_rows=spec.test_samples,
     )
-
-
-@lru_cache(maxsize=1)
-def _load_named(data: str, _folder: Path | None, synthetic_ok: bool, progress: bool) -> Bundle:
-    """Kept for the next run of this process: reading and verifying takes as long as short runs."""
-    return load(data, synthetic_ok=synthetic_ok, progress=progress)
 
 
 def _trusted(spec: RunSpec) -> Trusted | Path | None:
