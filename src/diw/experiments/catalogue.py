@@ -1,0 +1,180 @@
+"""The paper's results as data: which experiments there are, and how their networks are trained.
+
+Everything is in TOML files beside this module, under `specs/`, so that an
+installed package has them too: one file a result, one a training protocol, and
+one with every published number.
+"""
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import cache
+from importlib.resources import files
+from typing import Any, Literal, get_args
+
+from diw.errors import UsageError
+
+Scale = Literal["smoke", "cpu", "paper"]
+SCALES: tuple[Scale, ...] = get_args(Scale)
+
+ORDER = (
+    *("label-noise", "class-prior", "weight-distance", "ablation"),
+    *("weights", "tsne", "denoising", "trusted-size"),
+)
+"""How results are listed: the paper's tables, its figures, then ours; any others after these."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Some values of a protocol, the runs they are for and where they come from."""
+
+    when: Mapping[str, tuple[str, ...]]
+    """Patterns by axis (`data`, `shift`, `method`); an axis that is absent fits everything."""
+    values: Mapping[str, Any]
+    """Entries of the run's spec or recipe; under `fields`, fields of its method."""
+    reason: str
+
+    def fits(self, place: Mapping[str, str]) -> bool:
+        """Whether the rule is for the run at `place` (axis → value)."""
+        return all(
+            any(fnmatchcase(place[axis], pattern) for pattern in patterns)
+            for axis, patterns in self.when.items()
+        )
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """How networks are trained, by scale; later rules have the last word."""
+
+    name: str
+    trials: Mapping[str, int]
+    rules: Mapping[str, tuple[Rule, ...]]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One column of a table: a method, perhaps with some fields of its own."""
+
+    label: str
+    method: str
+    fields: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One of the paper's results: its settings, its methods and what is claimed of them."""
+
+    name: str
+    title: str
+    source: str
+    about: str
+    protocol: Protocol
+    published: str | None
+    """The table of `published.toml` that its numbers are set beside."""
+    outputs: tuple[str, ...]
+    entries: tuple[Entry, ...]
+    shifts: tuple[str, ...]
+    data: Mapping[str, tuple[str, ...]]
+    """The data sets by scale."""
+    variants: Mapping[str, tuple[Mapping[str, Any], ...]]
+    """By scale: changes of the protocol that are settings of their own, each with its `label`."""
+    observe: tuple[str, ...]
+    absent: tuple[Mapping[str, Any], ...]
+    """Cells that the paper leaves out, with the reason."""
+    claims: tuple[Mapping[str, Any], ...]
+
+
+@dataclass(frozen=True)
+class Published:
+    """One published number."""
+
+    mean: float
+    std: float
+    best: bool
+    """Printed in bold: the best, or not told apart from it."""
+
+
+@cache
+def catalogue() -> dict[str, Experiment]:
+    """Every experiment by name, in the order of `ORDER`."""
+    folder = files("diw.experiments").joinpath("specs")
+    names = [file.name.removesuffix(".toml") for file in folder.iterdir() if file.is_file()]
+    known = sorted(name for name in names if name not in ("published", "__init__.py"))
+    rank = {name: place for place, name in enumerate(ORDER)}
+    known.sort(key=lambda name: rank.get(name, len(rank)))
+    return {name: _experiment(name, _read(f"{name}.toml")) for name in known}
+
+
+def find_experiments(names: tuple[str, ...]) -> list[Experiment]:
+    """The experiments of these names, each once; "all" is every one."""
+    known = catalogue()
+    wanted = list(known) if "all" in names else list(dict.fromkeys(names))
+    for name in wanted:
+        if name not in known:
+            raise UsageError(f"name: there is no {name!r}; choose all or {', '.join(known)}")
+    return [known[name] for name in wanted]
+
+
+@cache
+def published() -> dict[tuple[str, str, str, str, str], Published]:
+    """Every published number by (table, data, shift, metric, method)."""
+    numbers: dict[tuple[str, str, str, str, str], Published] = {}
+    for table, rows in _read("published.toml").items():
+        for row in rows:
+            keys = (table, row["data"], row["shift"], row.get("metric", "accuracy"))
+            for method, value in row.items():
+                if method not in ("data", "shift", "metric", "best"):
+                    mean, std = value
+                    numbers[*keys, method] = Published(mean, std, method in row["best"])
+    return numbers
+
+
+@cache
+def _protocol(name: str) -> Protocol:
+    content = _read(f"protocols/{name}.toml")
+    return Protocol(
+        name,
+        content["trials"],
+        {scale: tuple(_rule(rule) for rule in content[scale]) for scale in SCALES},
+    )
+
+
+def _rule(content: Mapping[str, Any]) -> Rule:
+    when = {axis: tuple(patterns) for axis, patterns in content.get("when", {}).items()}
+    values = {key: value for key, value in content.items() if key not in ("when", "reason")}
+    return Rule(when, values, content["reason"])
+
+
+def _experiment(name: str, content: Mapping[str, Any]) -> Experiment:
+    variants = content.get("variants", [{"label": ""}])
+    return Experiment(
+        name=name,
+        title=content["title"],
+        source=content["source"],
+        about=content["about"],
+        protocol=_protocol(content["protocol"]),
+        published=content.get("published"),
+        outputs=tuple(content["outputs"]),
+        entries=tuple(map(_entry, content["methods"])),
+        shifts=tuple(content["shifts"]),
+        data={scale: tuple(content["data"][scale]) for scale in SCALES},
+        variants={
+            scale: tuple(v for v in variants if scale in v.get("scales", SCALES))
+            for scale in SCALES
+        },
+        observe=tuple(content.get("observe", ())),
+        absent=tuple(content.get("absent", ())),
+        claims=tuple(content.get("claims", ())),
+    )
+
+
+def _entry(content: str | Mapping[str, Any]) -> Entry:
+    if isinstance(content, str):
+        return Entry(content, content, {})
+    return Entry(content["label"], content["method"], content.get("fields", {}))
+
+
+def _read(name: str) -> dict[str, Any]:
+    path = files("diw.experiments").joinpath("specs", *name.split("/"))
+    return tomllib.loads(path.read_text(encoding="utf-8"))

@@ -1,0 +1,191 @@
+"""From an experiment to its runs: every cell of its table with the specs of its trials.
+
+Results share runs: a run is named by the hash of its spec, and the spec of a
+cell depends on its protocol alone. What is observed in a run is the union of
+what all results ask of it, so that one training serves the tables and the
+figures.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from functools import cache
+from typing import Any, Literal
+
+from diw.data import BENCHMARKS
+from diw.data.locate import find
+from diw.errors import UsageError
+from diw.experiments.catalogue import Entry, Experiment, Protocol, Published, Scale, catalogue
+from diw.experiments.catalogue import published as published_numbers
+from diw.experiments.spec import RunSpec
+from diw.recipe import Recipe
+
+State = Literal["planned", "no data", "absent"]
+
+_RECIPE = frozenset(field.name for field in fields(Recipe))
+_SPEC = frozenset(
+    {"shift", "trusted", "trusted_in_train", "train_samples", "test_samples", "model"}
+)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One number of a table: a method in a setting, over its trials."""
+
+    data: str
+    shift: str
+    """As the experiment names it; the spec's own may add sizes."""
+    variant: str
+    entry: Entry
+    state: State
+    reason: str
+    """Why a cell is not planned."""
+    synthetic: bool
+    """Whether generated images stand in for a benchmark that is not here (smoke alone)."""
+    specs: tuple[RunSpec, ...]
+    """One a trial, by seed; empty unless planned."""
+    published: Mapping[str, Published]
+    """By metric: `accuracy`, or `mae` and `rmse`."""
+
+
+def plan(experiment: Experiment, scale: Scale, trials: int | None = None) -> list[Cell]:
+    """Every cell of an experiment, setting by setting.
+
+    Args:
+        experiment: What to plan.
+        scale: Decides data and protocol.
+        trials: Seeds 0, 1, …; None for as many as the protocol has at this scale.
+    """
+    count = experiment.protocol.trials[scale] if trials is None else trials
+    return [
+        _cell(experiment, scale, data, shift, variant, entry, count)
+        for data in experiment.data[scale]
+        for variant in experiment.variants[scale]
+        for shift in experiment.shifts
+        for entry in experiment.entries
+    ]
+
+
+def _cell(
+    experiment: Experiment,
+    scale: Scale,
+    data: str,
+    shift: str,
+    variant: Mapping[str, Any],
+    entry: Entry,
+    trials: int,
+) -> Cell:
+    state, reason, synthetic = _state(experiment, scale, data, entry)
+    specs: tuple[RunSpec, ...] = ()
+    if state == "planned":
+        base = base_spec(experiment.protocol, scale, data, shift, entry, variant)
+        watched = replace(base, observe=_observed(scale).get(_identity(base), ()))
+        specs = tuple(replace(watched, synthetic_ok=synthetic, seed=seed) for seed in range(trials))
+    numbers = {
+        metric: number
+        for (table, *place, metric, method), number in published_numbers().items()
+        if (table, place, method) == (experiment.published, [data, shift], entry.label)
+    }
+    label = str(variant["label"])
+    return Cell(data, shift, label, entry, state, reason, synthetic, specs, numbers)
+
+
+def _state(
+    experiment: Experiment, scale: Scale, data: str, entry: Entry
+) -> tuple[State, str, bool]:
+    for absent in experiment.absent:
+        if data == absent["data"] and entry.label in absent["methods"]:
+            return "absent", absent["reason"], False
+    if data not in BENCHMARKS or find(BENCHMARKS[data]) is not None:
+        return "planned", "", False
+    if scale == "smoke":
+        return "planned", "", True
+    return "no data", f"{data} is not here; get it with: diw data fetch {data}", False
+
+
+def base_spec(
+    protocol: Protocol,
+    scale: Scale,
+    data: str,
+    shift: str,
+    entry: Entry,
+    variant: Mapping[str, Any] | None = None,
+) -> RunSpec:
+    """The spec of one run by the protocol's rules, for seed 0 and observing nothing.
+
+    A method takes those `fields` of the rules that it has, and its entry's own on top.
+    """
+    from diw.weighting import find as find_method
+
+    method = find_method(entry.method).name
+    values: dict[str, Any] = {}
+    method_fields: dict[str, Any] = {}
+    for rule in protocol.rules[scale]:
+        if rule.fits({"data": data, "shift": shift, "method": method}):
+            values |= {key: value for key, value in rule.values.items() if key != "fields"}
+            method_fields |= rule.values.get("fields", {})
+    notes = ("label", "reason", "scales")
+    values |= {key: value for key, value in (variant or {}).items() if key not in notes}
+    values["shift"] = str(values.get("shift", "{shift}")).format(shift=shift)
+    unknown = values.keys() - _RECIPE - _SPEC
+    if unknown:
+        raise UsageError(f"protocol {protocol.name}: {', '.join(sorted(unknown))} is no entry")
+    spec = RunSpec(
+        data=data,
+        recipe=Recipe(**{key: value for key, value in values.items() if key in _RECIPE}),
+        **{key: value for key, value in values.items() if key in _SPEC},
+    )
+    has = {key: value for key, value in method_fields.items() if key in _fields_of(method)}
+    name, all_fields = _method(method, json.dumps({**has, **entry.fields}))
+    return replace(spec, method=name, method_fields=dict(all_fields))
+
+
+@cache
+def _observed(scale: Scale) -> dict[str, tuple[str, ...]]:
+    """What all experiments together want to observe in each run of a scale."""
+    wanted: dict[str, set[str]] = {}
+    for experiment in catalogue().values():
+        if not experiment.observe:
+            continue
+        for data in experiment.data[scale]:
+            for shift in experiment.shifts:
+                for variant in experiment.variants[scale]:
+                    for entry in experiment.entries:
+                        spec = base_spec(experiment.protocol, scale, data, shift, entry, variant)
+                        wanted.setdefault(_identity(spec), set()).update(experiment.observe)
+    return {identity: tuple(sorted(names)) for identity, names in wanted.items()}
+
+
+def _identity(spec: RunSpec) -> str:
+    return json.dumps(spec.as_json(), sort_keys=True)
+
+
+@cache
+def _fields_of(method: str) -> frozenset[str]:
+    from diw.weighting import describe
+    from diw.weighting import find as find_method
+
+    return frozenset(field.name for field in describe(find_method(method)))
+
+
+@cache
+def _method(name: str, given: str) -> tuple[str, dict[str, Any]]:
+    spec = RunSpec().with_method(name, json.loads(given))
+    return spec.method, dict(spec.method_fields)
+
+
+def cell_json(cell: Cell) -> dict[str, Any]:
+    """A cell as JSON values, its runs by seed as the names of their folders."""
+    from diw.records import spec_hash
+
+    return {
+        "data": cell.data,
+        "shift": cell.shift,
+        "variant": cell.variant,
+        "method": cell.entry.label,
+        "state": cell.state,
+        "reason": cell.reason,
+        "synthetic": cell.synthetic,
+        "runs": {str(spec.seed): spec_hash(spec.as_json()) for spec in cell.specs},
+        "published": {metric: asdict(number) for metric, number in cell.published.items()},
+    }
