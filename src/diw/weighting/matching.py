@@ -13,6 +13,7 @@ from diw.transforms import HiddenOutput, LossValue, RawInput, Transform, WholeOu
 from diw.weighting.base import Weighting
 
 FEATURES = ("hidden", "output")
+SOLVERS = ("diw", "cvxopt")
 
 
 @dataclass(kw_only=True)
@@ -29,6 +30,8 @@ class Matching(Weighting):
     """ε, how far the mean weight may be from one; None is (√n−1)/√n."""
     ridge: float = 1e-5
     """ω, added to the kernel's diagonal."""
+    solver: str = "diw"
+    """"diw" solves the match exactly; "cvxopt" as the authors' released example does."""
 
     def __post_init__(self) -> None:
         if isinstance(self.gamma, str):
@@ -43,6 +46,10 @@ class Matching(Weighting):
                 raise UsageError(
                     f"{self.name}.{field}: must be positive, and is {getattr(self, field)}"
                 )
+        if self.solver not in SOLVERS:
+            raise UsageError(
+                f"{self.name}.solver: choose {' or '.join(SOLVERS)}, not {self.solver!r}"
+            )
         if self.slack is not None and not self.slack >= 0:
             raise UsageError(f"{self.name}.slack: must not be negative, and is {self.slack}")
 
@@ -57,7 +64,11 @@ class Matching(Weighting):
         return self.transform.taps
 
     def solve(self, problems: Iterable[tuple[Tensor, Tensor]]) -> list[Match]:
-        """Match each pair (z_train, z_trusted) by itself."""
+        """Match each pair (z_train, z_trusted) by itself, taking one after the other.
+
+        A match that misses its tolerance is used all the same, with a warning:
+        its weights are feasible, and a training of hours should not end there.
+        """
         return [
             kmm(
                 z_train,
@@ -66,6 +77,8 @@ class Matching(Weighting):
                 bound=self.bound,
                 slack=self.slack,
                 ridge=self.ridge,
+                solver="cvxopt" if self.solver == "cvxopt" else "diw",
+                on_failure="warn",
             )
             for z_train, z_trusted in problems
         ]
