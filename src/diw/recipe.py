@@ -13,9 +13,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Recipe:
-    """One training protocol; the defaults are those of `diw compare`."""
+    """One training protocol.
 
-    epochs: int = 60
+    The defaults are those of `diw compare`: short, yet long enough that plain training
+    memorises wrong labels (on the embedded data at 0.4 symmetric noise, tuned on seeds
+    100 and 101, which no default uses).
+    """
+
+    epochs: int = 45
     """Passes over the training data (for `clean`, over the trusted data)."""
     batch_size: int = 256
     """Training samples a step."""
@@ -23,13 +28,13 @@ class Recipe:
     """Trusted samples a step, at most."""
     optimizer: Literal["sgd", "adam"] = "sgd"
     """SGD, or Adam with its default moments."""
-    lr: float = 1e-3
+    lr: float = 2e-4
     """Learning rate at the start."""
-    momentum: float = 0.0
-    """SGD's momentum; the paper uses none."""
+    momentum: float = 0.9
+    """SGD's momentum; the paper uses none and ten times the epochs."""
     weight_decay: float = 1e-4
     """L2 penalty of the optimiser."""
-    schedule: str = "constant"
+    schedule: str = "step:40:0.1"
     """"constant", "step:EPOCHS:FACTOR" or "exponential:FACTOR", applied epoch by epoch."""
     reduction: Literal["mean", "sum"] = "sum"
     """Whether weighted losses are averaged or, as in the paper's experiments, summed."""
