@@ -11,7 +11,7 @@ import click
 from diw._version import __version__
 from diw.errors import RunError, UsageError
 
-VERBS = ("compare", "data", "methods", "report")
+VERBS = ("compare", "data", "evaluate", "methods", "predict", "report", "train")
 """Each is a module of this package that holds a click command of the same name."""
 
 EXAMPLES = """
@@ -19,6 +19,8 @@ EXAMPLES = """
 Examples:
   diw compare                                   what dirty labels cost, what DIW wins back
   diw compare --shift pair:0.3 --methods all    every method on another kind of noise
+  diw train --data train.csv --trusted trusted.csv --out model
+  diw predict model new.csv --out predictions.csv
   diw weights train.csv trusted.csv --out w.csv weights for a table
   diw methods                                   every method and its fields
 """

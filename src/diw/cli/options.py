@@ -24,6 +24,16 @@ def json_option(command: Command) -> Command:
     )
 
 
+def device_option(command: Command) -> Command:
+    """`--device`, for `read_device`."""
+    return click.option(
+        "--device",
+        type=click.Choice(["auto", "cpu", "cuda", "mps"]),
+        default="auto",
+        show_default=True,
+    )(command)
+
+
 def read_fields(settings: Iterable[str]) -> dict[str, dict[str, str]]:
     """`--set METHOD.FIELD=VALUE` as fields by canonical method name.
 

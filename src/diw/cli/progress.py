@@ -31,6 +31,8 @@ class Tracked:
     run: Run
     label: str
     epochs: int
+    scored_on: str = "test"
+    """What the accuracy is measured on."""
 
 
 @dataclass
@@ -93,12 +95,12 @@ class Watch:
 
     @property
     def numbers(self) -> str:
-        """Loss and test accuracy of the last finished epoch."""
+        """Loss and accuracy of the last finished epoch."""
         if not self.rows:
             return ""
         last = self.rows[-1]
         loss = f"loss {last['train_loss']:.3f}, " if last.get("train_loss") is not None else ""
-        return f"{loss}test {100 * last['test_accuracy']:.1f}%"
+        return f"{loss}{self.tracked.scored_on} {100 * last['test_accuracy']:.1f}%"
 
 
 class Display(Protocol):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from diw.cli.options import COUNT, read_device
+from diw.cli.options import COUNT, device_option, read_device
 from diw.recipe import Recipe
 
 if TYPE_CHECKING:
@@ -82,12 +82,7 @@ def setting_options(*, shift: str) -> Callable[[Command], Command]:
             default=DEFAULT.weight_decay,
             show_default=True,
         ),
-        click.option(
-            "--device",
-            type=click.Choice(["auto", "cpu", "cuda", "mps"]),
-            default="auto",
-            show_default=True,
-        ),
+        device_option,
     ]
 
     def decorate(command: Command) -> Command:

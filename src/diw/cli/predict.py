@@ -1,0 +1,74 @@
+"""`diw predict`: a trained network's answers for the rows of a file."""
+
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+
+from diw.cli.options import COUNT, FILE, device_option, read_device, writable_file
+from diw.errors import UsageError
+
+EXAMPLES = """
+\b
+Examples:
+  diw predict model new.csv --out predictions.csv
+  diw predict model photos --out predictions.parquet
+  diw predict runs/train new.npz --out predictions.npz
+"""
+
+MANY = 20
+"""Classes whose predictions are counted one by one."""
+
+
+@click.command(epilog=EXAMPLES)
+@click.argument("run", type=click.Path(path_type=Path))
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--out", type=FILE, required=True, help="A .csv, .parquet or .npz file.")
+@click.option("--batch-size", type=COUNT, default=256, show_default=True)
+@device_option
+def predict(run: Path, file: Path, out: Path, batch_size: int, device: str) -> None:
+    """Write the class and the probabilities of every row of FILE.
+
+    RUN is a run of `diw train` or `diw compare`, or a folder that holds one. FILE is read as the
+    training data were; labels that it may have are ignored. Data larger than
+    memory (.npy, a folder of images) are read batch by batch.
+    """
+    from diw.predicting import Predictor, check_format, write_predictions
+    from diw.records import find_run
+
+    check_format(out)
+    writable_file(out, "out")
+    if out.exists() and file.exists() and out.samefile(file):
+        raise UsageError(f"out: {out} is the file that is read; choose another name")
+    predictor = Predictor.load(find_run(run), read_device(device))
+    rows = predictor.read(file)
+    for note in rows.notes:
+        click.echo(f"note: {note}", err=True)
+    classes = predictor.encoding.classes
+    batches = _shown(predictor.probabilities(rows.inputs, batch_size), len(rows.inputs))
+    counts = write_predictions(out, batches, classes, rows.names).tolist()
+    click.echo(f"{len(rows.inputs):,} rows of {file} to {out}")
+    found = sorted(zip(counts, classes, strict=True), key=lambda pair: -pair[0])
+    for count, name in found[:MANY]:
+        click.echo(f"  {count:>9,}  {name}")
+    if len(found) > MANY:
+        click.echo(f"  {sum(count for count, _ in found[MANY:]):>9,}  in other classes")
+
+
+def _shown(batches: Iterable[Any], rows: int) -> Iterator[Any]:
+    """The batches, with a bar in an interactive terminal."""
+    from diw.reports.formats import is_interactive
+
+    if not is_interactive(sys.stderr):
+        yield from batches
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("predict", total=rows)
+        for batch in batches:
+            yield batch
+            bar.advance(task, len(batch))
