@@ -1,0 +1,5 @@
+"""`python -m diw` is the command `diw`."""
+
+from diw.cli.main import main
+
+main()
