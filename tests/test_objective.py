@@ -108,6 +108,18 @@ def test_weights_alone_for_a_risk_of_ones_own() -> None:
     assert all(p.grad is None for p in model.parameters())
 
 
+def test_looking_after_the_hosts_forward_spares_its_graph() -> None:
+    model = noisy_network()
+    model[1].eval()  # a frozen batch norm keeps its buffers in the graph
+    objective = Objective(model, "diw", samples(20))
+    objective.start_epoch(2)
+    inputs, targets = samples(16)
+    outputs = model(inputs)
+    weights = objective.weigh((inputs, targets), outputs=outputs).train
+    losses = nn.functional.cross_entropy(outputs, targets, reduction="none")
+    (weights * losses).mean().backward()
+
+
 def test_the_trusted_batch_may_have_a_criterion_of_its_own() -> None:
     # Training labels are complementary: a class that a sample is *not* of.
     def complementary(outputs, targets):

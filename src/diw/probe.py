@@ -70,7 +70,7 @@ def looking(model: nn.Module, *, training: bool | None = False) -> Generator[Non
         training: The mode inside the block: False for evaluation, None to keep each module's.
     """
     modes = [(module, module.training) for module in model.modules()]
-    buffers = [(buffer, buffer.clone()) for buffer in model.buffers()]
+    buffers = [(buffer, buffer.clone(), _version(buffer)) for buffer in model.buffers()]
     cuda = sorted({p.device.index or 0 for p in model.parameters() if p.device.type == "cuda"})
     if training is not None:
         model.train(training)
@@ -81,8 +81,14 @@ def looking(model: nn.Module, *, training: bool | None = False) -> Generator[Non
         for module, mode in modes:
             module.training = mode
         with torch.no_grad():
-            for buffer, before in buffers:
-                buffer.copy_(before)
+            for buffer, before, version in buffers:
+                if _version(buffer) != version:  # else a graph may hold it: leave it alone
+                    buffer.copy_(before)
+
+
+def _version(tensor: Tensor) -> int:
+    """How often a tensor has been written to."""
+    return tensor._version  # pyright: ignore[reportPrivateUsage]
 
 
 def forward(model: Callable[..., Any], inputs: Any) -> Any:
