@@ -53,7 +53,7 @@ def auroc(scores: ArrayLike, positive: ArrayLike) -> float:
 def mean_absolute_error(weights: ArrayLike, truth: ArrayLike) -> float:
     """Σ |w_i − w_i*| / n, the distance from learned to true weights.
 
-    Fang et al. 2020, Table 4 (class-prior shift).
+    Fang et al. 2020, Table 2 (class-prior shift).
 
     Args:
         weights: Shape (n,).

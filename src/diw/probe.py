@@ -1,6 +1,6 @@
 """Looking at a network without leaving a trace.
 
-Weight estimation regards the network as fixed (Fang et al. 2020, Section 3):
+Weight estimation regards the network as fixed (Fang et al. 2020, Section 2):
 it runs it in evaluation mode, without gradients, and the network that is then
 trained must be as if nobody had looked: every submodule's mode, all buffers
 and the random state.
@@ -70,25 +70,25 @@ def looking(model: nn.Module, *, training: bool | None = False) -> Generator[Non
         training: The mode inside the block: False for evaluation, None to keep each module's.
     """
     modes = [(module, module.training) for module in model.modules()]
-    buffers = [(buffer, buffer.clone(), _version(buffer)) for buffer in model.buffers()]
+    own: list[tuple[dict[str, Tensor | None], dict[str, Tensor | None]]] = []
     cuda = sorted({p.device.index or 0 for p in model.parameters() if p.device.type == "cuda"})
-    if training is not None:
-        model.train(training)
     try:
+        # It works on copies, so that a graph which holds the buffers stays valid.
+        for module in model.modules():
+            buffers: dict[str, Tensor | None] = vars(module)["_buffers"]
+            if buffers:
+                own.append((buffers, dict(buffers)))
+                buffers.update({k: None if v is None else v.clone() for k, v in buffers.items()})
+        if training is not None:
+            model.train(training)
         with torch.random.fork_rng(devices=cuda):
             yield
     finally:
+        for buffers, before in own:
+            buffers.clear()
+            buffers.update(before)
         for module, mode in modes:
             module.training = mode
-        with torch.no_grad():
-            for buffer, before, version in buffers:
-                if _version(buffer) != version:  # else a graph may hold it: leave it alone
-                    buffer.copy_(before)
-
-
-def _version(tensor: Tensor) -> int:
-    """How often a tensor has been written to."""
-    return tensor._version  # pyright: ignore[reportPrivateUsage]
 
 
 def forward(model: Callable[..., Any], inputs: Any) -> Any:

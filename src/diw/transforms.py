@@ -1,6 +1,6 @@
 """Transformations π: what of a sample is matched between training and trusted data.
 
-Fang et al. 2020, Section 3: z = π(x, y) with π made from the network itself,
+Fang et al. 2020, Section 2: z = π(x, y) with π made from the network itself,
 so that the weights adapt to what the network currently is.
 """
 
@@ -51,7 +51,7 @@ class HiddenOutput(Transform):
 
 @dataclass(frozen=True)
 class WholeOutput(Transform):
-    """π is the whole network (Section 3): z = f(x), the logits, matched class by class."""
+    """π is the whole network (Section 2): z = f(x), the logits, matched class by class."""
 
     by_class: bool = True
 

@@ -1,6 +1,6 @@
 """Matching class by class: the partition, the class priors and what to do with absent classes.
 
-Fang et al. 2020, Eq. (3): p_te(x, y)/p_tr(x, y) = w_y* · p_te(z|y)/p_tr(z|y) with
+Fang et al. 2020, Eq. (8): p_te(x, y)/p_tr(x, y) = w_y* · p_te(z|y)/p_tr(z|y) with
 w_y* = p_te(y)/p_tr(y). The second factor has mean one within a class, so the
 matched weights are scaled to that before they are multiplied; a class then has
 exactly the share of the total weight that its prior ratio gives it.

@@ -56,7 +56,7 @@ class Static(Weighting):
 class Truth(Static):
     """The true weights p_te(x, y)/p_tr(x, y), which only a simulated shift knows.
 
-    Fang et al. 2020, Section 5.2: 1−μ+μ/ρ for a majority and μ+ρ−μρ for a minority class;
+    Fang et al. 2020, supplement: 1−μ+μ/ρ for a majority and μ+ρ−μρ for a minority class;
     under label noise zero for a flipped label. What no method can know.
     """
 
