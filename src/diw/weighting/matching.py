@@ -18,7 +18,10 @@ SOLVERS = ("diw", "cvxopt")
 
 @dataclass(kw_only=True)
 class Matching(Weighting):
-    """Weights by kernel mean matching (Fang et al. 2020, Eq. (10)): whatever is matched, whenever."""
+    """Weights by kernel mean matching, whatever is matched and when.
+
+    Fang et al. 2020, Eq. (10).
+    """
 
     gamma: float | str | None = None
     """Width of the kernel exp(−γ‖z−z'‖²): a number, a rule such as "quantile:0.01" or "median", or
