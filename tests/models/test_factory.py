@@ -130,3 +130,16 @@ def test_unknown_models_are_refused_with_the_choices(name):
 def test_images_too_small_for_lenet_are_refused():
     with pytest.raises(ValueError, match="at least 12 x 12"):
         make_model("lenet5", shape=(1, 7, 7), num_classes=2)
+
+
+@pytest.mark.parametrize(
+    ("name", "shape", "words"),
+    [
+        ("lenet5", (4,), "needs images"),
+        ("resnet32", (4,), "choose mlp"),
+        ("lenet5", (1, 8, 8), "at least 12 x 12"),
+    ],
+)
+def test_a_shape_that_a_network_cannot_take_is_wrong_use(name, shape, words):
+    with pytest.raises(UsageError, match=f"model: {name}.*{words}"):
+        make_model(name, shape=shape, num_classes=2)

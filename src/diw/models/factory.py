@@ -65,7 +65,12 @@ def default_model(bundle: "Bundle") -> str:
 
 
 def _build(factory: Any, name: str, shape: tuple[int, ...], num_classes: int) -> nn.Module:
-    model = factory(shape=shape, num_classes=num_classes)
+    if factory in (LeNet5, ResNet32) and len(shape) != 3:
+        raise UsageError(f"model: {name} needs images, and inputs have shape {shape}; choose mlp")
+    try:
+        model = factory(shape=shape, num_classes=num_classes)
+    except ValueError as error:
+        raise UsageError(f"model: {name} cannot take inputs of shape {shape}: {error}") from error
     if not isinstance(model, nn.Module):
         raise UsageError(f"model: {name} made a {type(model).__name__}, expected an nn.Module")
     return model
