@@ -39,13 +39,28 @@ def run_on_cluster(
         raise RunError(f"{scheduler}: cannot reach a dask scheduler there: {error}") from None
     with client:
         _check_workers(client, scheduler)
-        with joblib.parallel_config(backend="dask", client=client):
+        with joblib.parallel_config(backend=_backend(client)):
             parallel = joblib.Parallel(
                 n_jobs=-1,
                 batch_size=1,  # pyright: ignore[reportArgumentType] (typed by its default "auto")
                 pre_dispatch="all",
             )
             return list(parallel(joblib.delayed(work)(spec, folder) for spec in specs))
+
+
+def _backend(client: Any) -> Any:
+    """Joblib's dask backend, for clusters of one worker too.
+
+    Joblib itself does the work in the calling process where it sees one worker alone: when the
+    others have not joined yet, that would be all of it.
+    """
+    from joblib._dask import DaskDistributedBackend
+
+    class Backend(DaskDistributedBackend):
+        def effective_n_jobs(self, n_jobs: int) -> int:
+            return max(2, super().effective_n_jobs(n_jobs))
+
+    return Backend(client=client)
 
 
 def _check_workers(client: Any, scheduler: str) -> None:
