@@ -126,12 +126,12 @@ def _write_parquet(
 def _write_npz(path: Path, batches: Iterator[Batch], classes: Sequence[str], named: bool) -> None:
     (batch,) = _joined(batches, None)
     arrays: dict[str, NDArray[Any]] = {
-        "label": np.array(classes)[batch.labels],
+        "labels": np.array(classes)[batch.labels],
         "probabilities": batch.probabilities,
         "classes": np.array(classes),
     }
     if batch.names is not None:
-        arrays["file"] = np.array(batch.names)
+        arrays["files"] = np.array(batch.names)
     with path.open("wb") as file:
         np.savez(file, allow_pickle=False, **arrays)
 
