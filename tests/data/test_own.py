@@ -192,6 +192,9 @@ def test_a_folder_of_images_streams(tmp_path):
     assert rows.targets is None
     assert [name.rsplit("/", 1)[1] for name in rows.names] == ["a.png", "b.jpg"]
     assert rows.inputs.take(torch.arange(2)).shape == (2, 3, 20, 24)
+    one = read_like(tmp_path / "new" / "b.jpg", bundle.encoding)
+    assert torch.equal(one.inputs.take(torch.arange(1)), rows.inputs.take(torch.tensor([1])))
+    assert one.names == (str(tmp_path / "new" / "b.jpg"),)
 
 
 def test_images_of_several_sizes_are_resized_and_it_is_said(tmp_path):
@@ -236,6 +239,7 @@ def test_leaks_are_said_and_refused_for_test(tmp_path, rng):
     paths = {name: tmp_path / f"{name}.npz" for name in ("train", "mixed", "fresh")}
     trusted = load(paths["train"], trusted=paths["mixed"])
     assert any("4 of 14 trusted rows are also in the training data" in n for n in trusted.notes)
+    assert any("leak: trusted rows that are held out" in note for note in trusted.notes)
     assert not load(paths["train"], trusted=paths["fresh"]).notes
     with pytest.raises(UsageError, match="4 of 14 test rows are also in the training data"):
         load(paths["train"], test=paths["mixed"])

@@ -22,7 +22,7 @@ Examples:
   diw train                                          DIW on the embedded data
   diw train --data train.csv --label status --trusted trusted.csv --out model
   diw train --data photos --trusted checked --test test --out model
-  diw train --data train.npz --trusted rows:checked.txt --method uniform
+  diw train --data train.npz --trusted checked-rows.txt --method uniform
   diw train --set bound=10 --epochs 20
 """
 

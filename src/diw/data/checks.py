@@ -73,6 +73,11 @@ def _leak_notes(
                 f"{shared} of {len(trusted)} trusted rows are also in the training data; with "
                 "both trained on, they count twice"
             )
+            if test is None:
+                notes.append(
+                    "leak: trusted rows that are held out to be scored may be among these, seen in "
+                    "training; remove them from the training data or give a test set"
+                )
     for other in ("training", "trusted"):
         if test is None or other not in rows:
             continue

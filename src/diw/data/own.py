@@ -11,7 +11,7 @@ from diw.data.array_inputs import array_inputs, fit_array
 from diw.data.arrays import Arrays, read_npy, read_npz
 from diw.data.dataset import Dataset, Inputs
 from diw.data.encoding import Encoding, ImageRows, TableRows
-from diw.data.folder import Folder, fit_folder, list_folder
+from diw.data.folder import SUFFIXES, Folder, fit_folder, list_folder
 from diw.data.inputs import FolderInputs
 from diw.data.labels import class_numbers, label_names
 from diw.data.table import Table, read_csv, words_of
@@ -93,6 +93,8 @@ def read_raw(path: Path, label: str | None, *, need_labels: bool = True) -> Raw:
         from diw.data.parquet import read_parquet
 
         raw = _from_table(read_parquet(path), label, need_labels)
+    elif suffix in SUFFIXES:
+        raw = Raw(Folder(str(path), (path,), None), None)
     else:
         raise UsageError(f"{path}: cannot read this; readable are {READABLE}")
     if not need_labels:
