@@ -1,8 +1,11 @@
 """What a training step costs: our loop against a bare one, and every method against uniform.
 
+    python -m benchmarks.steps
+
 One thread, LeNet-5 on the embedded images, batches of 256, trusted batches of
-256. All contenders take turns, so that a busy machine slows them alike; a figure
-is the median over the turns of the ratio within a turn.
+256. Times are the processor's and all contenders take turns, so that a busy
+machine changes little; a figure is the median over the turns of the ratio
+within a turn.
 """
 
 import tempfile
@@ -90,9 +93,9 @@ def our_loop(method: str, split: Split, folder: Path) -> Loop:
     def timed(problems):
         nonlocal matching
         assert solve is not None
-        started = time.perf_counter()
+        started = time.process_time()
         result = solve(problems)
-        matching += time.perf_counter() - started
+        matching += time.process_time() - started
         return result
 
     if solve is not None:
@@ -113,10 +116,10 @@ def measure(loops: dict[str, Loop], turns: int = TURNS) -> None:
     """Let all contenders take turns; the first turn warms up and does not count."""
     for turn in range(turns + 1):
         for loop in loops.values():
-            started = time.perf_counter()
+            started = time.process_time()
             loop.turn()
             if turn:
-                loop.seconds.append(time.perf_counter() - started)
+                loop.seconds.append(time.process_time() - started)
             else:
                 loop.matching.clear()
 
