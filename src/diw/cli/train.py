@@ -167,9 +167,8 @@ def _report(run: "Run", json_file: Path | None) -> None:
     from diw.reports import results_json, summarise
 
     summary = summarise(run)
-    scored_on = run.read("facts.json")["scored_on"]
     lines = [
-        (f"{scored_on} accuracy", f"{100 * summary.last_accuracy:.2f}%"),
+        (f"{summary.scored_on} accuracy", f"{100 * summary.last_accuracy:.2f}%"),
         ("seconds", f"{summary.seconds:.0f}"),
         ("run", str(run.folder)),
     ]
@@ -185,6 +184,4 @@ def _report(run: "Run", json_file: Path | None) -> None:
         f"\n  diw evaluate {run.folder} FILE\n  diw report {run.folder}"
     )
     if json_file is not None:
-        result = results_json(run.spec, [summary])
-        result["results"][0]["scored_on"] = scored_on
-        write_json(json_file, result)
+        write_json(json_file, results_json(run.spec, [summary]))

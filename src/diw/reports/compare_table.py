@@ -125,6 +125,10 @@ def _notes(
     else:
         test = ""
     notes = [" ".join(part for part in (spread, test) if part)] if spread or test else []
+    notes += [
+        f"Accuracies are of the {part} samples, not of a test set."
+        for part in sorted({trial.summary.scored_on for trial in comparison.trials} - {"test"})
+    ]
     notes.append(BEST_NOTE)
     if not all(trial.summary.balanced_classes for trial in comparison.trials):
         notes.append("Balanced: the mean of the classes' accuracies in the last epoch.")

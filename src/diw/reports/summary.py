@@ -50,6 +50,8 @@ class Summary:
     epochs: int
     balanced_classes: bool
     """Whether training and test classes are of about one size."""
+    scored_on: str
+    """What the accuracies are of: "test", or "held-out trusted" where no test data were given."""
     run: str
     """The run's folder."""
 
@@ -83,6 +85,7 @@ def summarise(run: Run) -> Summary:
         seconds=float(rows[-1]["seconds"]),
         epochs=len(rows),
         balanced_classes=_train_is_balanced(samples) and _test_is_balanced(rows),
+        scored_on=_scored_on(run),
         run=str(run.folder),
     )
 
@@ -90,6 +93,11 @@ def summarise(run: Run) -> Summary:
 def results_json(spec: Mapping[str, Any], summaries: Iterable[Summary]) -> dict[str, Any]:
     """The content of `--json FILE`: what was asked, and one entry a run."""
     return {"spec": dict(spec), "results": [summary.as_json() for summary in summaries]}
+
+
+def _scored_on(run: Run) -> str:
+    has_facts = (run.folder / "facts.json").exists()
+    return str(run.read("facts.json").get("scored_on", "test")) if has_facts else "test"
 
 
 def _column(rows: Sequence[Row], key: str) -> list[float]:
