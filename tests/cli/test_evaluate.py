@@ -2,6 +2,7 @@
 
 import csv
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -63,6 +64,14 @@ def test_the_runs_data_have_changed(tmp_path) -> None:
     assert "have changed" in refused("evaluate", tmp_path / "run")
     data.unlink()
     assert "a.npz" in refused("evaluate", tmp_path / "run")
+
+
+def test_a_spec_that_no_run_wrote_is_one_line(files, tmp_path) -> None:
+    shutil.copytree(files / "run", tmp_path / "run")
+    spec = json.loads((files / "run" / "spec.json").read_text())
+    for wrong in ({**spec, "mood": 1}, {"format": spec["format"]}, {**spec, "format": 0}, []):
+        (tmp_path / "run" / "spec.json").write_text(json.dumps(wrong))
+        assert "spec" in refused("evaluate", tmp_path / "run")
 
 
 def test_labels_under_another_name(files, tmp_path) -> None:

@@ -76,7 +76,10 @@ def _own_test(run: "Run") -> "tuple[Dataset, str]":
     from diw.experiments.sources import load_split, stamp
     from diw.experiments.spec import RunSpec
 
-    spec = RunSpec.from_json(run.spec)
+    try:
+        spec = RunSpec.from_json(run.spec)
+    except (KeyError, TypeError) as error:
+        raise UsageError(f"{run.folder}: spec.json is not one of a run: {error}") from None
     if stamp(spec).files != spec.files:
         names = ", ".join(spec.files)
         raise UsageError(
