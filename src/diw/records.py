@@ -221,7 +221,7 @@ def find_run(path: Path) -> Run:
     """The one run at or below `path`; several are refused with their names."""
     runs = find_runs(path)
     if not runs:
-        raise UsageError(f"{path}: holds no run; train one with `diw train --out {path}`")
+        raise UsageError(f"{path}: holds no run; train one with `diw train`")
     if len(runs) > 1:
         names = ", ".join(f"{run.folder} ({_words(run)})" for run in runs[:10])
         more = f" and {len(runs) - 10} more" if len(runs) > 10 else ""
