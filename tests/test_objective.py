@@ -6,7 +6,7 @@ from torch import nn
 
 import diw
 from diw.batch import Batch
-from diw.errors import UsageError
+from diw.errors import RunError, UsageError
 from diw.objective import Objective
 from tests.networks import noisy_network, plain_network, samples
 
@@ -38,6 +38,7 @@ def test_diw_in_warm_up_is_plain_training_bit_for_bit() -> None:
     model = noisy_network()
     plain = copy.deepcopy(model)
     objective = Objective(model, "diw", samples(10))
+    objective.start_epoch(1)
     ours = train(lambda batch: objective(batch).loss, model)
     theirs = train(lambda batch: nn.functional.cross_entropy(plain(batch[0]), batch[1]), plain)
     assert all(torch.equal(a, b) for a, b in zip(ours, theirs, strict=True))
@@ -106,6 +107,25 @@ def test_weights_alone_for_a_risk_of_ones_own() -> None:
     assert weights.train.shape == (16,)
     assert not weights.train.requires_grad
     assert all(p.grad is None for p in model.parameters())
+
+
+def test_a_loop_without_epochs_is_not_in_warm_up_for_ever() -> None:
+    fields = {"warmup_steps": 2}
+    objective = Objective(plain_network(), diw.weighting.make("diw", fields), samples(20))
+    unweighted = []
+    for t in range(4):
+        weights = objective.weigh(samples(16, seed=t)).train
+        unweighted.append(bool((weights == 1).all()))
+        objective.after_step()
+    assert unweighted == [True, True, False, False]
+
+
+def test_values_that_are_not_finite_say_what_to_do() -> None:
+    model = plain_network()
+    with torch.no_grad():
+        model[0].weight.fill_(torch.nan)
+    with pytest.raises(RunError, match=r"diw: the network's values are NaN .* learning rate"):
+        Objective(model, "diw", samples(20))(samples(16))
 
 
 def test_looking_after_the_hosts_forward_spares_its_graph() -> None:

@@ -115,7 +115,7 @@ class Objective:
             raise UsageError("trusted: give the trusted samples, e.g. trusted=(inputs, targets)")
         self.method = make(method) if isinstance(method, str) else method
         self.reduction: Reduction = reduction
-        self.epoch = 1
+        self.epoch = 0  # until start_epoch: the loop has no epochs
         self.t = 0
         criterion = criterion or cross_entropy
         trusted_criterion = trusted_criterion or criterion

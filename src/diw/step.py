@@ -58,7 +58,7 @@ class Step:
             around: The network, its criterion and the rest that outlives a step.
             train: The training batch.
             draw_trusted: Gives the step's trusted batch; called on first use only.
-            epoch: The epoch, from 1.
+            epoch: The epoch, from 1; 0 in a loop without epochs.
             t: The optimiser step, from 0.
             model: The host's wrapped network for the training forward.
             outputs: The training forward, where the host has run it already.
@@ -191,11 +191,11 @@ class Step:
     def normal(self, purpose: str) -> Tensor:
         """Standard normal numbers (n,) on the CPU, decided by the seed, the epoch and the sample.
 
-        By the sample's index where it is known, so that a reordered batch gets
-        reordered numbers; else by the step and the place in the batch.
+        By the sample's index where it and the epoch are known, so that a reordered
+        batch gets reordered numbers; else by the step and the place in the batch.
         """
         seed, index = self._around.seed, self.train.index
-        if index is None:
+        if index is None or not self.epoch:
             draws = numpy_generator(seed, purpose, "step", self.t).standard_normal(len(self.train))
             return torch.from_numpy(draws)
         # Sizes are powers of two so that one draw serves an epoch; a longer draw starts the same.

@@ -23,7 +23,7 @@ class DynamicMatching(Matching):
     momentum: float = 0.0
     """Share of a sample's weight of the last epoch in its new one (the paper's footnote 1)."""
     warmup: int = 0
-    """Epochs at the start without weights."""
+    """Epochs at the start without weights; a loop that never says `start_epoch` has none."""
     warmup_steps: int = 0
     """Optimiser steps at the start without weights, for a loop that has no epochs."""
 
@@ -48,7 +48,7 @@ class DynamicMatching(Matching):
         """The matched weights, (n,), blended with the last epoch's where `momentum` asks for it."""
         if self._classwise is not None:
             self._classwise.see(step.train)
-        if step.epoch <= self.warmup or step.t < self.warmup_steps:
+        if 1 <= step.epoch <= self.warmup or step.t < self.warmup_steps:
             return Weights(step.ones())
         weights, diagnostics = self.match(step)
         weights = weights.to(step.ones())
@@ -99,7 +99,8 @@ class DIW2(DynamicMatching):
     """The estimating network is the one being trained, from its random initialisation."""
 
     warmup: int = 1
-    """Epochs at the start without weights: a random network has nothing to say yet."""
+    """Epochs at the start without weights: a random network has nothing to say yet. A loop that
+    never says `start_epoch` has none; give it `warmup_steps`."""
 
 
 @dataclass(kw_only=True)

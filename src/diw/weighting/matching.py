@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from diw.errors import UsageError
+from diw.errors import RunError, UsageError
 from diw.kernels import parse_rule
 from diw.matching import Match, kmm
 from diw.transforms import HiddenOutput, LossValue, RawInput, Transform, WholeOutput
@@ -74,8 +74,8 @@ class Matching(Weighting):
         """
         return [
             kmm(
-                z_train,
-                z_trusted,
+                self._finite(z_train),
+                self._finite(z_trusted),
                 gamma=self.gamma,
                 bound=self.bound,
                 slack=self.slack,
@@ -85,6 +85,13 @@ class Matching(Weighting):
             )
             for z_train, z_trusted in problems
         ]
+
+    def _finite(self, z: Tensor) -> Tensor:
+        if not z.isfinite().all():
+            raise RunError(
+                f"{self.name}: the network's values are NaN or infinite; lower the learning rate"
+            )
+        return z
 
 
 @dataclass(kw_only=True)
