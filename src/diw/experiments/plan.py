@@ -135,7 +135,7 @@ def base_spec(
         recipe=Recipe(**{key: value for key, value in values.items() if key in _RECIPE}),
         **{key: value for key, value in values.items() if key in _SPEC},
     )
-    has = {key: value for key, value in method_fields.items() if key in _fields_of(method)}
+    has = {key: value for key, value in method_fields.items() if key in fields_of(method)}
     name, all_fields = _method(method, json.dumps({**has, **entry.fields}))
     return replace(spec, method=name, method_fields=dict(all_fields))
 
@@ -161,7 +161,8 @@ def _identity(spec: RunSpec) -> str:
 
 
 @cache
-def _fields_of(method: str) -> frozenset[str]:
+def fields_of(method: str) -> frozenset[str]:
+    """The names of a method's fields."""
     from diw.weighting import describe
     from diw.weighting import find as find_method
 

@@ -1,0 +1,201 @@
+"""`diw reproduce`: the paper's tables and figures again, ours beside theirs."""
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from diw.cli.options import COUNT, FOLDER, writable_folder
+from diw.errors import RunError, UsageError
+
+if TYPE_CHECKING:
+    from diw.experiments.reproduce import Filter, Order
+    from diw.experiments.spec import RunSpec
+
+EXAMPLES = """
+\b
+Examples:
+  diw reproduce --list                              which results there are
+  diw reproduce all --scale smoke                   every table and figure, in minutes
+  diw reproduce label-noise --scale cpu --dry-run   what would run, and for how long
+  diw reproduce label-noise --scale cpu --jobs 2    the first table on a small machine
+  diw reproduce ablation --scale paper --only method=diw,noise=0.4s --trials 1
+  diw reproduce all --scale paper --engine dask --scheduler tcp://10.0.0.1:8786
+"""
+
+
+@click.command(epilog=EXAMPLES)
+@click.argument("names", nargs=-1, metavar="NAME…|all")
+@click.option(
+    "--scale",
+    type=click.Choice(["smoke", "cpu", "paper"]),
+    default="smoke",
+    show_default=True,
+    help="smoke: minutes, no meaning; cpu: a night on two cores; paper: the paper's protocol.",
+)
+@click.option("--trials", type=COUNT, help="Seeds; the scale's own number without it.")
+@click.option(
+    "--jobs", type=COUNT, default=os.cpu_count() or 1, help="Runs at once; one a core without it."
+)
+@click.option(
+    "--only",
+    multiple=True,
+    metavar="AXIS=VALUE,…",
+    help="Run only these: method, noise, data, seed. One axis twice admits both values.",
+)
+@click.option("--out", type=FOLDER, default=Path("runs"), show_default=True, help="For records.")
+@click.option("--dry-run", is_flag=True, help="Say what would run and how long it would take.")
+@click.option("--list", "list_", is_flag=True, help="List the results there are.")
+@click.option("--engine", type=click.Choice(["local", "dask"]), default="local", show_default=True)
+@click.option("--scheduler", metavar="ADDRESS", help="Of the dask cluster, tcp://HOST:PORT.")
+def reproduce(
+    names: tuple[str, ...],
+    scale: Any,
+    trials: int | None,
+    jobs: int,
+    only: tuple[str, ...],
+    out: Path,
+    dry_run: bool,
+    list_: bool,
+    engine: Any,
+    scheduler: str | None,
+) -> None:
+    """Reproduce the tables and figures of Fang et al. 2020, ours beside theirs.
+
+    NAME is a result (see --list), or all. Runs are shared between results,
+    found again when they are finished and resumed when they were interrupted.
+    Cells whose data are not here are marked and do not stop the rest.
+    """
+    from diw.experiments.catalogue import find_experiments
+    from diw.experiments.reproduce import RUNS, check_filter, order, read_filter
+
+    if list_:
+        _list()
+        return
+    if not names:
+        raise UsageError("name: say which result, or all; --list shows them")
+    if (engine == "dask") != (scheduler is not None):
+        raise UsageError("scheduler: --engine dask and --scheduler ADDRESS go together")
+    orders = order(find_experiments(names), scale, trials)
+    chosen = read_filter(only)
+    check_filter(chosen, orders)
+    folder = out / "reproduce" / scale
+    if dry_run:
+        _tell(orders, chosen, folder / RUNS, jobs)
+        return
+    writable_folder(folder, "out")
+    specs = [spec for one in orders for spec in one.specs(chosen)]
+    _record(orders, folder)
+    failures = _run(specs, folder / RUNS, jobs, engine, scheduler)
+    _report(orders, folder)
+    if failures:
+        first = next(iter(failures.values()))
+        raise RunError(f"{len(failures)} of {len(specs)} runs failed; the first: {first}")
+
+
+def _list() -> None:
+    from diw.experiments.catalogue import SCALES, catalogue
+    from diw.experiments.plan import plan
+
+    for experiment in catalogue().values():
+        sizes = ", ".join(f"{scale} {len(plan(experiment, scale))}" for scale in SCALES)
+        click.echo(f"{experiment.name:16}{experiment.title} ({experiment.source}); cells: {sizes}")
+        click.echo(f"{'':16}{experiment.about}")
+
+
+def _tell(orders: "Sequence[Order]", chosen: "Filter", runs: Path, jobs: int) -> None:
+    """What would run: by experiment, runs that several share counted with the first."""
+    from diw.cli.progress import clock
+    from diw.experiments.estimate import Stopwatch
+    from diw.experiments.reproduce import unique_runs
+
+    watch = Stopwatch()
+    counted: set[str] = set()
+    total, pending_total = 0.0, 0
+    for one in orders:
+        wanted = unique_runs(one.specs(chosen), runs)
+        own = {name: spec for name, spec in wanted.items() if name not in counted}
+        pending = [spec for spec in own.values() if not spec.run(runs).finished]
+        counted |= own.keys()
+        seconds = watch.seconds(pending)
+        total, pending_total = total + seconds, pending_total + len(pending)
+        click.echo(
+            f"{one.experiment.name:16}{len(wanted):4} runs, {len(wanted) - len(own)} shared with "
+            f"the above, {len(own) - len(pending)} finished, {len(pending)} to do, "
+            f"{clock(seconds)} on one core"
+        )
+        for reason in sorted({cell.reason for cell in one.cells if cell.state == "no data"}):
+            click.echo(f"{'':16}{reason}")
+    at_once = max(1, min(jobs, pending_total))
+    click.echo(
+        f"{'all':16}{pending_total:4} runs to do, about {clock(total / at_once)} with {at_once} at "
+        "once (measured steps; without the single match of static methods)"
+    )
+
+
+def _record(orders: "Sequence[Order]", folder: Path) -> None:
+    from diw.experiments.provenance import provenance
+
+    made = provenance(sys.argv[1:])
+    for one in orders:
+        one.write(folder, made)
+
+
+def _run(
+    specs: "Sequence[RunSpec]", runs: Path, jobs: int, engine: Any, scheduler: str | None
+) -> dict[str, str]:
+    from diw.cli.progress import Tracked, progress
+    from diw.experiments.grid import try_all
+    from diw.experiments.reproduce import unique_runs
+
+    unique = unique_runs(specs, runs)
+    done = sum(spec.run(runs).finished for spec in unique.values())
+    click.echo(f"{len(unique)} runs, {done} of them finished before", err=True)
+    tracked = [
+        Tracked(spec.run(runs), _label(spec), spec.recipe.epochs)
+        for spec in unique.values()
+        if not spec.run(runs).finished
+    ]
+    with progress(tracked):
+        return try_all(specs, runs, jobs=jobs, engine=engine, scheduler=scheduler)
+
+
+def _label(spec: "RunSpec") -> str:
+    return f"{spec.data} {spec.shift} {spec.method} seed {spec.seed}"
+
+
+def _report(orders: "Sequence[Order]", folder: Path) -> None:
+    """Tables, figures and verdicts of these experiments; the page holds earlier ones too."""
+    from diw.experiments.catalogue import catalogue
+    from diw.experiments.reproduce import EXPERIMENT
+    from diw.reports.formats import show
+    from diw.reports.paper import Section, read_section, read_sheet, write_page, write_sheet
+    from diw.reports.paper.tables import matrix_table, metrics_of
+    from diw.reports.summary import Summary
+
+    known: dict[Path, Summary] = {}
+    named = {one.experiment.name for one in orders}
+    sections: list[Section] = []
+    for name in catalogue():
+        if not (folder / name / EXPERIMENT).is_file():
+            continue
+        sheet = read_sheet(folder / name, known)
+        section = write_sheet(sheet) if name in named else read_section(sheet)
+        if section is None:
+            continue
+        sections.append(section)
+        if name in named:
+            click.echo(f"\n{sheet.facts['title']}\n")
+            if metrics_of(sheet):
+                show(matrix_table(sheet))
+                click.echo()
+            for verdict in section.verdicts:
+                click.echo(f"- {verdict.line}")
+            for note in section.notes:
+                click.echo(f"note: {note}", err=True)
+            click.echo(f"\nFiles:   {sheet.folder}")
+    write_page(sections, folder / "report.html")
+    click.echo(f"Report:  {folder / 'report.html'}")

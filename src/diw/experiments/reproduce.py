@@ -1,0 +1,139 @@
+"""One command's worth of experiments: which runs they need, and what is written about them."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from diw.errors import UsageError
+from diw.experiments.catalogue import Experiment, Scale
+from diw.experiments.plan import Cell, cell_json, plan
+from diw.experiments.spec import RunSpec
+from diw.records import write_json
+
+RUNS = "runs"
+EXPERIMENT = "experiment.json"
+
+AXES = {"method": "method", "noise": "shift", "shift": "shift", "data": "data", "seed": "seed"}
+"""What `--only` may name; noise is the shift under its everyday name."""
+
+Filter = Mapping[str, frozenset[str]]
+
+
+@dataclass(frozen=True)
+class Order:
+    """An experiment with its cells."""
+
+    experiment: Experiment
+    scale: Scale
+    cells: tuple[Cell, ...]
+
+    def specs(self, only: Filter) -> list[RunSpec]:
+        """The runs that a filter leaves, cell by cell."""
+        return [spec for cell in self.cells for spec in cell.specs if _chosen(cell, spec, only)]
+
+    def write(self, folder: Path, made: Mapping[str, str]) -> Path:
+        """Write what was asked to `folder/NAME/experiment.json`; reports start from there.
+
+        Args:
+            folder: Of the reproduction; runs are in its `runs`.
+            made: See `diw.experiments.provenance`.
+        """
+        own = folder / self.experiment.name
+        own.mkdir(parents=True, exist_ok=True)
+        write_json(own / EXPERIMENT, self._as_json(made))
+        return own
+
+    def _as_json(self, made: Mapping[str, str]) -> dict[str, Any]:
+        experiment = self.experiment
+        return {
+            "name": experiment.name,
+            "title": experiment.title,
+            "source": experiment.source,
+            "about": experiment.about,
+            "scale": self.scale,
+            "outputs": list(experiment.outputs),
+            "claims": [dict(claim) for claim in experiment.claims],
+            "protocol": [rule.reason for rule in experiment.protocol.rules[self.scale]],
+            "made": dict(made),
+            "cells": [cell_json(cell) for cell in self.cells],
+        }
+
+
+def order(experiments: Iterable[Experiment], scale: Scale, trials: int | None) -> list[Order]:
+    """Plan some experiments."""
+    return [Order(one, scale, tuple(plan(one, scale, trials))) for one in experiments]
+
+
+def unique_runs(specs: Iterable[RunSpec], folder: Path) -> dict[str, RunSpec]:
+    """The runs by the name of their folder: results share runs, and each counts once."""
+    return {spec.run(folder).folder.name: spec for spec in specs}
+
+
+def read_filter(texts: Sequence[str]) -> dict[str, frozenset[str]]:
+    """`method=diw,noise=0.4s` as values by axis; an axis named twice admits both values.
+
+    A shift may be given as in specs (`symmetric:0.4`), in words (`0.4 symmetric`)
+    or short (`0.4s`, `0.3p`).
+    """
+    chosen: dict[str, set[str]] = {}
+    for part in (part.strip() for text in texts for part in _split(text)):
+        name, equals, value = part.partition("=")
+        if not equals or name not in AXES or not value.strip():
+            raise UsageError(f"only: cannot read {part!r}; write AXIS=VALUE with {', '.join(AXES)}")
+        axis, value = AXES[name], value.strip()
+        chosen.setdefault(axis, set()).add(_canonical(axis, value))
+    return {axis: frozenset(values) for axis, values in chosen.items()}
+
+
+def check_filter(only: Filter, orders: Sequence[Order]) -> None:
+    """Refuse a value that none of the experiments has: a typing error would run nothing."""
+    known = {
+        "method": {cell.entry.label for one in orders for cell in one.cells},
+        "shift": {cell.shift for one in orders for cell in one.cells},
+        "data": {cell.data for one in orders for cell in one.cells},
+    }
+    for axis, values in only.items():
+        unknown = sorted(values - known[axis]) if axis in known else []
+        if unknown:
+            choices = ", ".join(sorted(known[axis]))
+            raise UsageError(f"only: no {axis} {unknown[0]!r} here; choose from {choices}")
+
+
+def _chosen(cell: Cell, spec: RunSpec, only: Filter) -> bool:
+    place = {
+        "method": cell.entry.label,
+        "shift": cell.shift,
+        "data": cell.data,
+        "seed": str(spec.seed),
+    }
+    return all(place[axis] in values for axis, values in only.items())
+
+
+def _split(text: str) -> list[str]:
+    """By commas before another axis: a class-prior shift has a comma of its own."""
+    parts: list[str] = []
+    for word in text.split(","):
+        if parts and "=" not in word:
+            parts[-1] += f",{word}"
+        else:
+            parts.append(word)
+    return parts
+
+
+def _canonical(axis: str, value: str) -> str:
+    if axis == "method":
+        from diw.weighting import find
+
+        try:
+            return find(value).name
+        except UsageError:
+            return value  # a column of its own name; checked against the plan
+    if axis != "shift":
+        return value
+    for letter, kind in (("p", "pair"), ("s", "symmetric")):
+        for ending in (f" {kind}", letter):
+            number = value.removesuffix(ending)
+            if number != value and number.replace(".", "", 1).isdecimal():
+                return f"{kind}:{number}"
+    return value

@@ -1,0 +1,121 @@
+"""The reproduction's report: one HTML file with every table, figure and verdict in it."""
+
+from base64 import b64encode
+from collections.abc import Sequence
+from html import escape
+from importlib.resources import files
+from pathlib import Path
+
+from diw._version import __version__
+from diw.records import replacing
+from diw.reports.formats import to_html
+from diw.reports.paper.tables import SCALE_NOTES, detail_table, matrix_table, metrics_of
+from diw.reports.paper.verdict import Verdict
+from diw.reports.paper.write import Figure, Section
+
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+
+_CSS = """
+.verdicts { padding-left: 1.2rem; } .verdicts li { margin: 0.35rem 0; max-width: 80ch; }
+.holds { color: #00664b; } .part { color: #7a5200; } .against { color: #a33b00; }
+.untested { color: var(--muted); }
+figure { margin: 1.5rem 0; } figure img { max-width: 100%; height: auto; }
+"""
+
+_CLASSES = {
+    "holds": "holds",
+    "holds in part": "part",
+    "does not hold": "against",
+    "not tested": "untested",
+}
+
+
+def write_page(sections: Sequence[Section], path: Path) -> None:
+    """Write the page of these experiments to `path`, atomically."""
+    with replacing(path) as temporary:
+        temporary.write_text(render(sections), encoding="utf-8")
+
+
+def render(sections: Sequence[Section]) -> str:
+    """The whole page; it loads nothing and runs nothing."""
+    scale = sections[0].sheet.scale if sections else "smoke"
+    style = files("diw.reports").joinpath("page.css").read_text(encoding="utf-8")
+    links = "".join(
+        f'<li><a href="#{escape(s.sheet.name)}">{escape(str(s.sheet.facts["title"]))}</a></li>'
+        for s in sections
+    )
+    body = "\n".join(map(_section, sections))
+    return f"""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="{_POLICY}">
+<title>Reproduction, {escape(scale)} scale</title>
+<style>{style}{_CSS}</style>
+</head>
+<body>
+<main>
+<header>
+<p class="kicker">diw reproduce</p>
+<h1>Dynamic importance weighting, reproduced</h1>
+<p>Fang et al. 2020, ours beside the published numbers. {escape(SCALE_NOTES[scale])}</p>
+<nav aria-label="Results"><ul>{links}</ul></nav>
+</header>
+{body}
+<footer>Made by diw {escape(__version__)} from run records alone.</footer>
+</main>
+</body>
+</html>
+"""
+
+
+def _section(section: Section) -> str:
+    facts = section.sheet.facts
+    parts = [
+        f'<section id="{escape(section.sheet.name)}">',
+        f"<h2>{escape(str(facts['title']))}</h2>",
+        f'<p class="protocol">{escape(facts["source"])}. {escape(facts["about"])}</p>',
+    ]
+    if section.verdicts:
+        parts.append(f'<ul class="verdicts">{"".join(map(_verdict, section.verdicts))}</ul>')
+    if metrics_of(section.sheet):
+        parts.append(to_html(matrix_table(section.sheet)))
+    parts += map(_figure, section.figures)
+    parts += [f'<p class="note">{escape(note)}</p>' for note in section.notes]
+    if metrics_of(section.sheet):
+        parts.append(_details("Every cell", to_html(detail_table(section.sheet))))
+    parts.append(_details("How it was made", _made(section)))
+    return "\n".join([*parts, "</section>"])
+
+
+def _verdict(verdict: Verdict) -> str:
+    return (
+        f"<li>{escape(verdict.claim)} "
+        f'<strong class="{_CLASSES[verdict.outcome]}">{escape(verdict.outcome.capitalize())}:'
+        f"</strong> {escape(verdict.finding)}</li>"
+    )
+
+
+def _figure(figure: Figure) -> str:
+    data = b64encode(figure.path.read_bytes()).decode("ascii")
+    caption = escape(figure.caption)
+    return (
+        f'<figure><img src="data:image/png;base64,{data}" alt="{caption}">'
+        f"<figcaption>{caption}</figcaption></figure>"
+    )
+
+
+def _made(section: Section) -> str:
+    facts = section.sheet.facts
+    made = "".join(
+        f"<dt>{escape(str(name))}</dt><dd>{escape(str(value))}</dd>"
+        for name, value in facts["made"].items()
+        if value
+    )
+    rules = "".join(f"<li>{escape(reason)}</li>" for reason in facts["protocol"])
+    return f"<dl>{made}</dl><p>The protocol, and where its values come from:</p><ul>{rules}</ul>"
+
+
+def _details(title: str, content: str) -> str:
+    return f"<details>\n<summary>{escape(title)}</summary>\n{content}\n</details>"

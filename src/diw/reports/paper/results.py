@@ -1,0 +1,196 @@
+"""What an experiment's runs have given so far: read from its records, nothing else.
+
+`experiment.json` says what was asked: every cell of the table, the runs of its
+trials and the published numbers. Runs that are not finished do not count.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+from diw.errors import UsageError
+from diw.records import Run
+from diw.reports.comparison import Trial
+from diw.reports.statistics import Standing, standings
+from diw.reports.summary import Summary, summarise
+
+EXPERIMENT = "experiment.json"
+RUNS = "runs"
+"""The folder of runs, beside the experiments' folders."""
+
+FEWEST = 2
+"""Trials below which no test is claimed."""
+
+Metric = Literal["accuracy", "last10", "best", "mae", "rmse"]
+
+_ATTRIBUTES: dict[Metric, tuple[str, float]] = {
+    "accuracy": ("last_accuracy", 100.0),
+    "last10": ("last10_accuracy", 100.0),
+    "best": ("best_accuracy", 100.0),
+    "mae": ("weight_mae", 1.0),
+    "rmse": ("weight_rmse", 1.0),
+}
+
+_TITLES = {"fashion-mnist": "Fashion-MNIST", "cifar-10": "CIFAR-10", "cifar-100": "CIFAR-100"}
+
+
+def lower_is_better(metric: Metric) -> bool:
+    """Whether a metric is an error."""
+    return metric in ("mae", "rmse")
+
+
+@dataclass(frozen=True)
+class Published:
+    """A number of the paper."""
+
+    mean: float
+    std: float
+    best: bool
+
+
+@dataclass(frozen=True, order=True)
+class Setting:
+    """One row of a table."""
+
+    data: str
+    shift: str
+    variant: str
+
+    @property
+    def data_title(self) -> str:
+        """The data set as readers know it."""
+        return _TITLES.get(self.data, self.data)
+
+    @property
+    def label(self) -> str:
+        """The shift in a few letters, and the variant if there is one."""
+        return ", ".join(part for part in (short_shift(self.shift), self.variant) if part)
+
+
+def short_shift(shift: str) -> str:
+    """`pair:0.3` as "0.3 pair", `prior:0.2,100` as "ratio 100:1"; others as they are."""
+    kind, _, numbers = shift.partition(":")
+    if kind in ("pair", "symmetric"):
+        return f"{numbers} {kind}"
+    if kind == "prior":
+        return f"ratio {numbers.split(',')[1]}:1"
+    return shift
+
+
+@dataclass(frozen=True)
+class Result:
+    """One cell: what was planned and what has come of it."""
+
+    setting: Setting
+    method: str
+    state: str
+    """"planned", "no data" or "absent"."""
+    reason: str
+    synthetic: bool
+    planned: int
+    trials: tuple[Trial, ...]
+    published: Mapping[str, Published]
+
+    def values(self, metric: Metric) -> dict[int, float]:
+        """The metric by seed, accuracies in per cent; empty where it is not known."""
+        name, scale = _ATTRIBUTES[metric]
+        known = {trial.summary.seed: getattr(trial.summary, name) for trial in self.trials}
+        return {seed: scale * value for seed, value in known.items() if value is not None}
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """One experiment's results."""
+
+    folder: Path
+    facts: Mapping[str, Any]
+    """The content of `experiment.json`."""
+    results: tuple[Result, ...]
+
+    @property
+    def name(self) -> str:
+        """The experiment's name, which names its files."""
+        return str(self.facts["name"])
+
+    @property
+    def scale(self) -> str:
+        """`smoke`, `cpu` or `paper`."""
+        return str(self.facts["scale"])
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """Which tables and figures it has."""
+        return tuple(self.facts["outputs"])
+
+    @cached_property
+    def settings(self) -> list[Setting]:
+        """The rows, in the order planned."""
+        return list(dict.fromkeys(result.setting for result in self.results))
+
+    @cached_property
+    def methods(self) -> list[str]:
+        """The columns, in the order planned."""
+        return list(dict.fromkeys(result.method for result in self.results))
+
+    def at(self, setting: Setting, method: str) -> Result:
+        """One cell."""
+        return self._by_place[setting, method]
+
+    def standings(self, setting: Setting, metric: Metric) -> dict[str, Standing]:
+        """The methods of one setting that have trials, the best and comparable ones marked."""
+        values = {method: self.at(setting, method).values(metric) for method in self.methods}
+        return standings(
+            {method: trials for method, trials in values.items() if trials},
+            min_trials=FEWEST,
+            higher_is_better=not lower_is_better(metric),
+        )
+
+    @property
+    def synthetic(self) -> bool:
+        """Whether any cell rests on generated images."""
+        return any(result.synthetic for result in self.results)
+
+    @cached_property
+    def _by_place(self) -> dict[tuple[Setting, str], Result]:
+        return {(result.setting, result.method): result for result in self.results}
+
+
+def read_sheet(folder: Path, summaries: dict[Path, Summary] | None = None) -> Sheet:
+    """Read an experiment's folder and the runs beside it.
+
+    Args:
+        folder: Holds `experiment.json`.
+        summaries: Those of finished runs that were read before, by folder; filled further.
+    """
+    path = folder / EXPERIMENT
+    if not path.is_file():
+        raise UsageError(f"{folder}: holds no {EXPERIMENT}; make it with: diw reproduce")
+    facts = json.loads(path.read_text())
+    known = {} if summaries is None else summaries
+    runs = folder.parent / RUNS
+    results = tuple(_result(cell, runs, known) for cell in facts["cells"])
+    return Sheet(folder, facts, results)
+
+
+def _result(cell: Mapping[str, Any], runs: Path, known: dict[Path, Summary]) -> Result:
+    trials: list[Trial] = []
+    for name in cell["runs"].values():
+        run = Run(runs / name)
+        if run.finished:
+            if run.folder not in known:
+                known[run.folder] = summarise(run)
+            trials.append(Trial(run, known[run.folder]))
+    published = {metric: Published(**number) for metric, number in cell["published"].items()}
+    return Result(
+        setting=Setting(cell["data"], cell["shift"], cell["variant"]),
+        method=cell["method"],
+        state=cell["state"],
+        reason=cell["reason"],
+        synthetic=cell["synthetic"],
+        planned=len(cell["runs"]),
+        trials=tuple(trials),
+        published=published,
+    )

@@ -1,0 +1,154 @@
+"""One style for the paper's figures: the width of its text, colours that everyone tells apart."""
+
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from diw.records import replacing
+from diw.reports.palette import COLOURS, INK, MUTED, RULE
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+WIDTH = 5.5
+"""Inches: the text width of the paper, so that letters come out at the size chosen here."""
+
+DPI = 220
+
+_BLUE, _VERMILION, _GREEN, _PINK, _SKY, _ORANGE, _GREY = COLOURS
+
+METHODS = {
+    "clean": (_ORANGE, ":"),
+    "uniform": (_GREY, "-"),
+    "random": (_SKY, "--"),
+    "truth": (_PINK, "-."),
+    "iw": (_GREEN, "-."),
+    "reweight": (_VERMILION, "--"),
+    "diw": (_BLUE, "-"),
+}
+"""The same colour and dash for a method in every figure; others take what is left in turn."""
+
+CLASSES = (
+    *("#332288", "#88CCEE", "#44AA99", "#117733", "#999933"),
+    *("#DDCC77", "#CC6677", "#882255", "#AA4499", "#777777"),
+)
+"""For ten classes: Tol's muted scheme and a grey."""
+
+SUBSETS = {
+    "intact": (_GREEN, "-"),
+    "given": (_VERMILION, "--"),
+    "true": (_BLUE, "-."),
+    "test": (_GREY, ":"),
+}
+
+GROUPS = {"intact": "#44AA99", "mislabelled": "#882255"}
+
+_STYLE: dict[Any, Any] = {
+    "font.family": "sans-serif",
+    "font.sans-serif": ["DejaVu Sans"],
+    "font.size": 7.5,
+    "axes.titlesize": 7.5,
+    "axes.labelsize": 7.5,
+    "xtick.labelsize": 6.5,
+    "ytick.labelsize": 6.5,
+    "legend.fontsize": 7,
+    "axes.edgecolor": MUTED,
+    "axes.labelcolor": INK,
+    "axes.titlecolor": INK,
+    "xtick.color": MUTED,
+    "ytick.color": MUTED,
+    "axes.linewidth": 0.6,
+    "xtick.major.width": 0.6,
+    "ytick.major.width": 0.6,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": RULE,
+    "grid.linewidth": 0.6,
+    "lines.linewidth": 1.2,
+    "legend.frameon": False,
+    "pdf.fonttype": 42,
+    "svg.hashsalt": "diw",
+}
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A figure, the name of its files and what it shows in words."""
+
+    name: str
+    caption: str
+    figure: "Figure"
+
+    def save(self, folder: Path) -> list[Path]:
+        """Write PNG and PDF, atomically; the same records give the same bytes."""
+        paths: list[Path] = []
+        for kind in ("png", "pdf"):
+            path = folder / f"{self.name}.{kind}"
+            metadata = {"CreationDate": None} if kind == "pdf" else {"Software": None}
+            with styled(), replacing(path) as temporary:
+                self.figure.savefig(temporary, format=kind, dpi=DPI, metadata=metadata)
+            paths.append(path)
+        return paths
+
+
+@contextmanager
+def styled() -> Generator[None]:
+    """Matplotlib with this style inside the block, whatever the user's is."""
+    import matplotlib as mpl
+
+    with mpl.rc_context():
+        mpl.rcdefaults()
+        mpl.rcParams.update(_STYLE)
+        yield
+
+
+def panels(rows: int, columns: int, height: float = 1.55, **options: Any) -> Any:
+    """A figure and its axes as an array (rows, columns), for use inside `styled`.
+
+    Args:
+        rows: Of panels.
+        columns: Of panels.
+        height: Of a row, in inches.
+        options: For `Figure.subplots`.
+    """
+    from matplotlib.figure import Figure
+
+    # Few panels make a narrow figure: no panel is much wider than a third of the page.
+    width = WIDTH * min(1.0, columns / 3 + 0.25)
+    figure = Figure(figsize=(width, rows * height + 0.65), layout="constrained")
+    return figure, figure.subplots(rows, columns, squeeze=False, **options)
+
+
+def look(method: str, methods: Sequence[str]) -> tuple[str, str]:
+    """The colour and dash of a method among others."""
+    if method in METHODS:
+        return METHODS[method]
+    others = [name for name in methods if name not in METHODS]
+    place = others.index(method)
+    return COLOURS[place % len(COLOURS)], ("-", "--", "-.", ":")[place // len(COLOURS) % 4]
+
+
+def empty(axes: "Axes", reason: str) -> None:
+    """Say in an empty panel why it is empty."""
+    axes.set_xticks([])
+    axes.set_yticks([])
+    axes.grid(visible=False)
+    axes.text(
+        0.5, 0.5, reason, ha="center", va="center", transform=axes.transAxes, color=MUTED, wrap=True
+    )
+
+
+def legend_above(figure: "Figure", handles: Sequence[Any], columns: int = 7) -> None:
+    """One legend for all panels, above them."""
+    figure.legend(
+        handles=list(handles),
+        loc="outside upper center",
+        ncols=min(columns, max(1, len(handles))),
+        handlelength=2.2,
+        columnspacing=1.2,
+    )

@@ -1,0 +1,201 @@
+"""The paper's tables: a matrix in its layout, ours above theirs, and every number of each cell."""
+
+from collections.abc import Sequence
+
+from diw.reports.paper.results import (
+    FEWEST,
+    Metric,
+    Published,
+    Result,
+    Setting,
+    Sheet,
+    lower_is_better,
+)
+from diw.reports.statistics import Standing, mean_and_std
+from diw.reports.tables import EMPTY, Cell, Column, Table, number_cell, text_cell
+
+NAMES: dict[Metric, str] = {"accuracy": "accuracy %", "mae": "MAE", "rmse": "RMSE"}
+
+SCALE_NOTES = {
+    "smoke": "Smoke scale: only shows that everything runs; the numbers mean nothing.",
+    "cpu": "CPU scale: less data and fewer epochs than in the paper, so differences of level are "
+    "expected; what compares is the order of the methods.",
+    "paper": "Paper scale: the paper's protocol.",
+}
+
+
+def metrics_of(sheet: Sheet) -> list[Metric]:
+    """Which numbers an experiment's tables hold."""
+    metrics: list[Metric] = []
+    if "accuracy" in sheet.outputs:
+        metrics.append("accuracy")
+    if "distance" in sheet.outputs:
+        metrics.extend(("mae", "rmse"))
+    return metrics
+
+
+def matrix_table(sheet: Sheet) -> Table:
+    """The paper's layout: settings by methods; ours, the paper's and the difference in turn."""
+    columns = [
+        Column("data", "data", "left"),
+        Column("setting", "setting", "left"),
+        Column("whose", "", "left"),
+        *(Column(method, method) for method in sheet.methods),
+    ]
+    rows: list[tuple[Cell, ...]] = []
+    for setting in sheet.settings:
+        for metric in metrics_of(sheet):
+            rows += _rows(sheet, setting, metric)
+    return Table(tuple(columns), tuple(rows), _caption(sheet), tuple(_notes(sheet)))
+
+
+def detail_table(sheet: Sheet) -> Table:
+    """One row a cell with everything known of it: for spreadsheets and for the curious."""
+    accuracy = "accuracy" in sheet.outputs
+    columns = [
+        Column("data", "data", "left"),
+        Column("setting", "setting", "left"),
+        Column("metric", "metric", "left"),
+        Column("method", "method", "left"),
+        Column("state", "state", "left"),
+        Column("trials", "trials"),
+        Column("ours", "ours"),
+        Column("verdict", "t-test", "left"),
+        Column("p_value", "p"),
+        *([Column("last10", "last ten"), Column("best", "best †")] if accuracy else []),
+        Column("paper", "paper"),
+        Column("paper_verdict", "paper's test", "left"),
+        Column("difference", "difference"),
+    ]
+    rows = [
+        _detail(sheet, setting, metric, method, accuracy)
+        for setting in sheet.settings
+        for metric in metrics_of(sheet)
+        for method in sheet.methods
+    ]
+    notes = ["† The highest of any epoch: it peeks at the test set."] if accuracy else []
+    return Table(tuple(columns), tuple(rows), f"{_caption(sheet)}: every cell", tuple(notes))
+
+
+def _rows(sheet: Sheet, setting: Setting, metric: Metric) -> list[tuple[Cell, ...]]:
+    places = sheet.standings(setting, metric)
+    results = [sheet.at(setting, method) for method in sheet.methods]
+    published = [result.published.get(metric) for result in results]
+    ours = [_ours(result, places.get(result.method)) for result in results]
+    suffix = f", {NAMES[metric]}" if metric != "accuracy" else ""
+    head = (text_cell(_data(results)), text_cell(setting.label + suffix))
+    if not any(published):
+        return [(*head, text_cell("ours"), *ours)]
+    blank = (Cell(""), Cell(""))
+    theirs = [_theirs(number) for number in published]
+    apart = [
+        _difference(result, places.get(result.method), number)
+        for result, number in zip(results, published, strict=True)
+    ]
+    return [
+        (*head, text_cell("ours"), *ours),
+        (*blank, text_cell("paper"), *theirs),
+        (*blank, text_cell("difference"), *apart),
+    ]
+
+
+def _detail(
+    sheet: Sheet, setting: Setting, metric: Metric, method: str, accuracy: bool
+) -> tuple[Cell, ...]:
+    result, place = sheet.at(setting, method), sheet.standings(setting, metric).get(method)
+    number = result.published.get(metric)
+    cells = [
+        text_cell(_data([result])),
+        text_cell(setting.label),
+        text_cell(NAMES[metric]),
+        text_cell(method),
+        text_cell(_state(result)),
+        Cell(str(len(result.trials)), len(result.trials)),
+        _ours(result, place),
+        text_cell((place.verdict if place else None) or ""),
+        number_cell(place.p_value if place else None, digits=3),
+    ]
+    if accuracy:
+        cells += [_mean(result, "last10"), _mean(result, "best")]
+    return (
+        *cells,
+        _theirs(number),
+        text_cell("best or comparable" if number and number.best else "worse" if number else ""),
+        _difference(result, place, number),
+    )
+
+
+def _ours(result: Result, place: Standing | None) -> Cell:
+    if place is None:
+        return Cell(_state(result))
+    return _number(place.mean, place.std, strong=place.verdict in ("best", "comparable"))
+
+
+def _theirs(number: Published | None) -> Cell:
+    if number is None:
+        return Cell(EMPTY)
+    return _number(number.mean, number.std, strong=number.best)
+
+
+def _difference(result: Result, place: Standing | None, number: Published | None) -> Cell:
+    """Ours minus theirs; generated images have nothing to be compared with."""
+    if place is None or number is None or result.synthetic:
+        return Cell(EMPTY)
+    gap = place.mean - number.mean
+    return Cell(f"{gap:+.2f}".replace("-", "−"), gap)
+
+
+def _mean(result: Result, metric: Metric) -> Cell:
+    values = list(result.values(metric).values())
+    return _number(*mean_and_std(values)) if values else Cell(EMPTY)
+
+
+def _number(mean: float, std: float | None, *, strong: bool = False) -> Cell:
+    """As the paper writes it: mean (standard deviation)."""
+    text = f"{mean:.2f}" if std is None else f"{mean:.2f} ({std:.2f})"
+    return Cell(text, mean, std, strong)
+
+
+def _state(result: Result) -> str:
+    if result.state != "planned":
+        return "n/a" if result.state == "absent" else result.state
+    return "done" if result.trials else "not run"
+
+
+def _data(results: Sequence[Result]) -> str:
+    title = results[0].setting.data_title
+    return f"{title} (synthetic)" if results[0].synthetic else title
+
+
+def _caption(sheet: Sheet) -> str:
+    return f"{sheet.facts['title']} ({sheet.facts['source']}), {sheet.scale} scale"
+
+
+def _notes(sheet: Sheet) -> list[str]:
+    notes = [SCALE_NOTES[sheet.scale]]
+    counts = sorted({len(result.trials) for result in sheet.results if result.trials})
+    if counts:
+        notes.append(_statistics_note(counts, lower=all(map(lower_is_better, metrics_of(sheet)))))
+    if sheet.synthetic:
+        notes.append(
+            "Synthetic: generated images stand in for data that are not here; nothing compares."
+        )
+    reasons = {r.reason for r in sheet.results if r.state == "no data" and r.reason}
+    notes += [f"No data: {reason}." for reason in sorted(reasons)]
+    absent = {r.reason for r in sheet.results if r.state == "absent"}
+    notes += [f"n/a: {reason} (as in the paper)." for reason in sorted(absent)]
+    if any(result.state == "planned" and not result.trials for result in sheet.results):
+        notes.append("Not run: no trial is finished.")
+    return notes
+
+
+def _statistics_note(counts: Sequence[int], *, lower: bool) -> str:
+    if counts[-1] < FEWEST:
+        return "Ours: one trial, so no test is claimed; the paper's: mean (standard deviation)."
+    span = str(counts[0]) if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+    few = f"; below {FEWEST} trials no test is claimed" if counts[0] < FEWEST else ""
+    return (
+        f"Ours: mean (standard deviation) over {span} trials. Bold or *: the "
+        f"{'lowest' if lower else 'best'}, and what a paired t-test at 5% does not tell from it"
+        f"{few}."
+    )

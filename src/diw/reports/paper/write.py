@@ -1,0 +1,146 @@
+"""An experiment's files: Markdown, LaTeX and CSV tables, JSON results, PNG and PDF figures."""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from diw.records import replacing, write_json
+from diw.reports.formats import to_csv, to_latex, to_markdown
+from diw.reports.paper.claims import verdicts
+from diw.reports.paper.results import Sheet
+from diw.reports.paper.tables import detail_table, matrix_table, metrics_of
+from diw.reports.paper.verdict import Verdict
+
+if TYPE_CHECKING:
+    from diw.reports.paper.style import Drawing
+
+NO_FIGURES = "figures need matplotlib and scikit-learn; install them with: pip install 'diw[paper]'"
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure on disk."""
+
+    path: Path
+    """Its PNG; the PDF has the same name."""
+    caption: str
+
+
+@dataclass(frozen=True)
+class Section:
+    """What an experiment has come to, for the page and the terminal."""
+
+    sheet: Sheet
+    verdicts: Sequence[Verdict]
+    figures: Sequence[Figure]
+    notes: Sequence[str]
+
+
+def write_sheet(sheet: Sheet) -> Section:
+    """Write all files of an experiment into its folder; the same records give the same files."""
+    found = verdicts(sheet)
+    if metrics_of(sheet):
+        _write(sheet.folder / f"{sheet.name}.tex", to_latex(matrix_table(sheet)))
+        _write(sheet.folder / f"{sheet.name}.csv", to_csv(detail_table(sheet)))
+    try:
+        figures, notes = [_save(drawing, sheet.folder) for drawing in _drawings(sheet)], []
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in ("matplotlib", "sklearn"):
+            raise
+        figures, notes = [], [NO_FIGURES]
+    section = Section(sheet, found, figures, notes)
+    _write(sheet.folder / f"{sheet.name}.md", to_text(section))
+    write_json(sheet.folder / f"{sheet.name}.json", _as_json(section))
+    return section
+
+
+def read_section(sheet: Sheet) -> Section | None:
+    """What `write_sheet` wrote before, without drawing anything anew; None if it did not."""
+    path = sheet.folder / f"{sheet.name}.json"
+    if not path.is_file():
+        return None
+    content = json.loads(path.read_text())
+    figures = [Figure(sheet.folder / f["file"], f["caption"]) for f in content["figures"]]
+    return Section(
+        sheet,
+        [Verdict(**verdict) for verdict in content["verdicts"]],
+        [figure for figure in figures if figure.path.is_file()],
+        content["notes"],
+    )
+
+
+def to_text(section: Section) -> str:
+    """The whole section in Markdown: verdicts, tables, figures and how it was made."""
+    sheet = section.sheet
+    facts = sheet.facts
+    parts = [f"# {facts['title']}", f"{facts['source']}. {facts['about']}"]
+    parts += ["\n".join(f"- {verdict.line}" for verdict in section.verdicts)]
+    if metrics_of(sheet):
+        parts += [to_markdown(matrix_table(sheet)).strip()]
+    parts += [f"![{figure.caption}]({figure.path.name})" for figure in section.figures]
+    if metrics_of(sheet):
+        parts += ["## Every cell", to_markdown(detail_table(sheet)).strip()]
+    parts += ["## How it was made", *_provenance(sheet)]
+    parts += [f"Note: {note}." for note in section.notes]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _provenance(sheet: Sheet) -> list[str]:
+    made = sheet.facts["made"]
+    lines = "\n".join(f"- {name}: {value}" for name, value in made.items() if value)
+    seeds = sorted({trial.summary.seed for result in sheet.results for trial in result.trials})
+    return [f"- seeds: {', '.join(map(str, seeds)) or 'none finished'}\n{lines}"]
+
+
+def _drawings(sheet: Sheet) -> "list[Drawing]":
+    """The figures that the experiment asks for, in its order."""
+    from diw.reports.paper.curves import accuracy_curves, denoising_curves
+    from diw.reports.paper.distributions import weight_drawings
+    from diw.reports.paper.embedding import tsne_drawings
+    from diw.reports.paper.trusted_size import trusted_size_drawing
+
+    makers: dict[str, Callable[[Sheet], list[Drawing]]] = {
+        "curves": lambda sheet: [accuracy_curves(sheet)],
+        "denoising": lambda sheet: [denoising_curves(sheet)],
+        "weights": weight_drawings,
+        "tsne": tsne_drawings,
+        "trusted-size": lambda sheet: [trusted_size_drawing(sheet)],
+    }
+    return [drawing for kind in sheet.outputs if kind in makers for drawing in makers[kind](sheet)]
+
+
+def _save(drawing: "Drawing", folder: Path) -> Figure:
+    return Figure(drawing.save(folder)[0], drawing.caption)
+
+
+def _as_json(section: Section) -> dict[str, Any]:
+    """Every finished run's numbers: small enough to be kept with a publication."""
+    sheet = section.sheet
+    return {
+        "name": sheet.name,
+        "scale": sheet.scale,
+        "made": sheet.facts["made"],
+        "verdicts": [asdict(verdict) for verdict in section.verdicts],
+        "figures": [{"file": f.path.name, "caption": f.caption} for f in section.figures],
+        "notes": list(section.notes),
+        "results": [
+            {
+                "data": result.setting.data,
+                "shift": result.setting.shift,
+                "variant": result.setting.variant,
+                "label": result.method,
+                "synthetic": result.synthetic,
+                **trial.summary.as_json(),
+                "run": trial.run.folder.name,
+            }
+            for result in sheet.results
+            for trial in result.trials
+        ],
+    }
+
+
+def _write(path: Path, text: str) -> None:
+    with replacing(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
