@@ -112,11 +112,13 @@ def _check_fields(names: list[str], fields: dict[str, dict[str, str]]) -> None:
 def _run(specs: "Sequence[RunSpec]", folder: Path, jobs: int) -> None:
     from diw.cli.progress import Tracked, progress
     from diw.experiments.grid import run_all
+    from diw.experiments.sources import load_split
 
+    pending = [spec for spec in specs if not spec.run(folder).finished]
+    scored_on = load_split(pending[0]).scored_on if pending else ""
     tracked = [
-        Tracked(spec.run(folder), f"{spec.method} seed {spec.seed}", spec.recipe.epochs)
-        for spec in specs
-        if not spec.run(folder).finished
+        Tracked(s.run(folder), f"{s.method} seed {s.seed}", s.recipe.epochs, scored_on)
+        for s in pending
     ]
     with progress(tracked):
         run_all(specs, folder, jobs=jobs)
@@ -133,4 +135,5 @@ def _report(base: "RunSpec", runs: "list[Run]", folder: Path, json_file: Path | 
     click.echo(f"\nReport:  {folder / 'report.html'}\nRecords: {folder}")
     if json_file is not None:
         shared = {k: v for k, v in base.as_json().items() if not k.startswith("method")}
+        shared["seeds"] = sorted({run.spec["seed"] for run in runs})
         write_json(json_file, results_json(shared, [summarise(run) for run in runs]))
