@@ -1,0 +1,122 @@
+"""What one command asks for: filters, what is written of it, how long it takes, what made it."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from diw.errors import UsageError
+from diw.experiments.catalogue import catalogue, find_experiments
+from diw.experiments.estimate import Stopwatch
+from diw.experiments.execute import execute
+from diw.experiments.grid import try_all
+from diw.experiments.provenance import provenance
+from diw.experiments.reproduce import check_filter, order, read_filter, unique_runs
+from diw.experiments.spec import RunSpec
+from diw.recipe import Recipe
+
+TINY = RunSpec(
+    shift="symmetric:0.4",
+    trusted=50,
+    train_samples=200,
+    test_samples=50,
+    model="mlp",
+    recipe=Recipe(epochs=2, batch_size=64, trusted_batch_size=50),
+)
+
+
+@pytest.fixture
+def here(monkeypatch) -> None:
+    monkeypatch.setattr("diw.experiments.plan.find", lambda _: "here")
+
+
+@pytest.mark.parametrize(
+    ("texts", "expected"),
+    [
+        (["method=diw,noise=0.4s"], {"method": {"diw"}, "shift": {"symmetric:0.4"}}),
+        (["method=diw2-l"], {"method": {"diw"}}),
+        (["noise=0.3p", "noise=0.5 symmetric"], {"shift": {"pair:0.3", "symmetric:0.5"}}),
+        (["shift=prior:0.2,100,seed=0,seed=2"], {"shift": {"prior:0.2,100"}, "seed": {"0", "2"}}),
+        ([], {}),
+    ],
+)
+def test_filters(texts, expected) -> None:
+    assert read_filter(texts) == expected
+
+
+def test_wrong_filters_are_refused(here) -> None:
+    with pytest.raises(UsageError, match="only: cannot read 'epochs=3'; write AXIS=VALUE"):
+        read_filter(["epochs=3"])
+    orders = order(find_experiments(("class-prior",)), "cpu", None)
+    with pytest.raises(UsageError, match=r"only: no shift 'symmetric:0\.4' here; choose from pri"):
+        check_filter(read_filter(["noise=0.4s"]), orders)
+
+
+def test_a_filter_leaves_the_runs_it_names(here, tmp_path: Path) -> None:
+    orders = order(find_experiments(("label-noise", "ablation")), "cpu", 2)
+    chosen = read_filter(["method=diw,method=iw,noise=0.4s"])
+    check_filter(chosen, orders)
+    specs = [spec for one in orders for spec in one.specs(chosen)]
+    assert len(specs) == 8
+    runs = unique_runs(specs, tmp_path)
+    assert len(runs) == 4  # both tables have these two methods
+    assert {(spec.method, spec.shift, spec.seed) for spec in runs.values()} == {
+        (method, "symmetric:0.4", seed) for method in ("iw", "diw") for seed in (0, 1)
+    }
+
+
+def test_what_was_asked_is_written(here, tmp_path: Path) -> None:
+    (one,) = order(find_experiments(("class-prior",)), "paper", None)
+    folder = one.write(tmp_path, {"command": "diw reproduce"})
+    content = json.loads((folder / "experiment.json").read_text())
+    assert folder.name == content["name"] == "class-prior"
+    assert len(content["cells"]) == 14
+    first = content["cells"][0]
+    assert first["published"] == {"accuracy": {"mean": 63.38, "std": 2.59, "best": False}}
+    assert list(first["runs"]) == ["0", "1", "2", "3", "4"]
+    spec = one.cells[0].specs[0]
+    assert first["runs"]["0"] == spec.run(tmp_path).folder.name
+    assert any("0.993" in reason for reason in content["protocol"])
+
+
+def test_an_estimate_is_near_the_truth(tmp_path: Path) -> None:
+    """Within a factor of ten, on a machine that may be busy: the order of magnitude is asked."""
+    spec = replace(TINY, train_samples=4000, recipe=Recipe(epochs=4)).with_method("diw")
+    expected = Stopwatch().seconds([spec])
+    seconds = execute(spec, tmp_path).metrics()[-1]["seconds"]
+    assert seconds / 10 < expected < seconds * 10
+
+
+def test_an_estimate_counts_epochs_pretraining_and_runs() -> None:
+    watch = Stopwatch()
+    one = watch.seconds([TINY.with_method("uniform")])
+    assert watch.seconds([TINY.with_method("random")]) == one  # measured once for both
+    longer = replace(TINY, recipe=replace(TINY.recipe, epochs=4)).with_method("uniform")
+    assert watch.seconds([longer]) == pytest.approx(2 * one)
+    pretrained = TINY.with_method("siw-l", {"pretraining": 2})
+    assert watch.seconds([pretrained]) == pytest.approx(2 * one)
+    assert watch.seconds([longer, longer]) == pytest.approx(4 * one)
+
+
+def test_a_run_that_fails_does_not_stop_the_others(tmp_path: Path) -> None:
+    good = TINY.with_method("uniform")
+    bad = replace(TINY, recipe=replace(TINY.recipe, lr=1e30)).with_method("uniform")
+    failures = try_all([bad, good], tmp_path)
+    assert good.run(tmp_path).finished
+    assert failures.keys() == {bad.run(tmp_path).folder.name}
+    assert "lower the learning rate" in next(iter(failures.values()))
+
+
+def test_provenance_says_what_made_a_result() -> None:
+    made = provenance(["reproduce", "all"])
+    assert made["command"] == "diw reproduce all"
+    assert made["torch"]
+    assert int(made["cores"]) >= 1
+
+
+def test_every_experiment_can_be_ordered_at_every_scale(here) -> None:
+    for scale in ("smoke", "cpu", "paper"):
+        for one in order(catalogue().values(), scale, 1):
+            planned = [cell for cell in one.cells if cell.state == "planned"]
+            assert len(one.specs({})) == len(planned)
