@@ -15,6 +15,7 @@ kernel is constant.
 """
 
 import math
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -194,15 +195,32 @@ def _select(x: Floats, times: Ints, start: Ints, stop: Ints, position: float) ->
 def _all_squares(z: Any) -> Floats:
     """The squared distances of all pairs i < j of the rows of `z`."""
     n = len(z)
-    below = 1e-5 * float((z * z).sum(1).max())  # leaves 1e-11 of rounding in the others
+    norms = (z * z).sum(1)
+    below = 1e-5 * float(norms.max())  # leaves 1e-11 of rounding in the others
+    if n <= 128:
+        rows, columns, places = _upper(n)
+        squares = to_numpy(squared_distances(z, z, -1.0, norms, norms)).take(places)
+        close = (squares <= below).nonzero()[0]
+        if close.size:
+            difference = z[rows[close]] - z[columns[close]]
+            squares[close] = to_numpy((difference * difference).sum(1))
+        return squares
     squares = np.empty(n * (n - 1) // 2)
     done, step = 0, max(1, _BLOCK // n)
     for i in range(0, n, step):
-        block = to_numpy(squared_distances(z[i : i + step], z[i:], below))
+        part = slice(i, i + step)
+        block = to_numpy(squared_distances(z[part], z[i:], below, norms[part], norms[i:]))
         for k, row in enumerate(block):
             squares[done : done + row.size - k - 1] = row[k + 1 :]
             done += row.size - k - 1
     return squares
+
+
+@lru_cache(maxsize=128)
+def _upper(n: int) -> tuple[Ints, Ints, Ints]:
+    """The entries above the diagonal of an (n, n) matrix: rows, columns, places in memory."""
+    rows, columns = np.triu_indices(n, 1)
+    return rows, columns, rows * n + columns
 
 
 def _sampled_squares(z: Any) -> Floats:
@@ -230,22 +248,26 @@ def gaussian(a: Any, b: Any, gamma: float, norms: Any = None) -> Any:
     else:
         # Rounding moves γ‖a − b‖² by about 1e-16·γ‖a‖². Where that is too much, the
         # distances that matter (a kernel value above 1e-20) are computed from differences.
-        size = float((b * b).sum(1).max())
-        kernel = squared_distances(a, b, 46.0 / gamma if gamma * size > 1e3 else -1.0, norms)
+        others = (b * b).sum(1)
+        exact = gamma * float(others.max()) > 1e3
+        kernel = squared_distances(a, b, 46.0 / gamma if exact else -1.0, norms, others)
     kernel *= -gamma
     return np.exp(kernel, out=kernel) if isinstance(kernel, np.ndarray) else kernel.exp_()
 
 
-def squared_distances(a: Any, b: Any, below: float, norms: Any = None) -> Any:
+def squared_distances(
+    a: Any, b: Any, below: float, norms_a: Any = None, norms_b: Any = None
+) -> Any:
     """‖a_i − b_j‖² of shape (len(a), len(b)), of two (·, d) arrays or tensors.
 
     One matrix product gives all of them, with an absolute error of about
     1e-16·‖a‖²; those at most `below` are computed again from differences.
+    `norms_a` and `norms_b` are the ‖a_i‖² and ‖b_j‖², for a caller that has them.
     """
     squares = a @ b.T
     squares *= -2.0
-    squares += ((a * a).sum(1) if norms is None else norms)[:, None]
-    squares += (b * b).sum(1)
+    squares += ((a * a).sum(1) if norms_a is None else norms_a)[:, None]
+    squares += (b * b).sum(1) if norms_b is None else norms_b
     if below >= 0:
         close = (squares <= below).nonzero()
         rows, columns = close if isinstance(close, tuple) else (close[:, 0], close[:, 1])
@@ -254,7 +276,11 @@ def squared_distances(a: Any, b: Any, below: float, norms: Any = None) -> Any:
             left, right = rows[i : i + step], columns[i : i + step]
             difference = a[left] - b[right]
             squares[left, right] = (difference * difference).sum(1)
-    return squares.clip(min=0.0)
+    return (
+        np.maximum(squares, 0.0, out=squares)
+        if isinstance(squares, np.ndarray)
+        else (squares.clamp_(min=0.0))
+    )
 
 
 def to_numpy(x: Any) -> Floats:

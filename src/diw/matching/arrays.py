@@ -52,14 +52,21 @@ class NumpyArrays:
         """Where a mask is true."""
         return mask.nonzero()[0]
 
+    def submatrix(self, matrix: Array, rows: Array) -> Array:
+        """The rows and columns of a square matrix at some places."""
+        return matrix[np.ix_(rows, rows)]
+
     def same(self, a: Array, b: Array) -> bool:
         """Whether two masks are equal."""
         return bool((a == b).all())
 
     def add_to_diagonal(self, matrix: Array, value: Any) -> None:
         """Add a number or a vector to the diagonal, in place."""
-        diagonal = np.einsum("ii->i", matrix)  # a view, whatever the memory order
-        diagonal += value
+        if matrix.flags.c_contiguous:
+            matrix.reshape(-1)[:: len(matrix) + 1] += value
+        else:
+            diagonal = np.einsum("ii->i", matrix)
+            diagonal += value
 
     def solver(self, matrix: Array) -> Callable[[Array], Array] | None:
         """A function that solves with a positive definite matrix, which it overwrites."""
@@ -119,6 +126,10 @@ class TorchArrays:
     def places(self, mask: Array) -> Array:
         """Where a mask is true."""
         return mask.nonzero()[:, 0]
+
+    def submatrix(self, matrix: Array, rows: Array) -> Array:
+        """The rows and columns of a square matrix at some places."""
+        return matrix[rows][:, rows]
 
     def same(self, a: Array, b: Array) -> bool:
         """Whether two masks are equal."""

@@ -18,6 +18,8 @@ from diw.matching.arrays import Array
 from diw.matching.problem import Problem
 
 DIRECT_ROWS = 64  # up to this size the full factor is faster than finding its rank
+GRAM_ROWS = 256  # up to this size V Vᵀ is faster than picking the free part of K
+LOW_RANK = 512  # beyond this rank (and a third of n) the n × n factor is faster
 DENSE_ROWS = 8192  # up to this size an n × n matrix is worth its memory
 RANK_CAP = 100
 EPSILON = 2.3e-16
@@ -41,6 +43,8 @@ class Factor:
     """What was added to K's diagonal to keep its factor regular; the ridge is that much less."""
     K: Array | None
     """(n, n) VᵀV, where the factor is square."""
+    nearly_diagonal: bool
+    """Whether the rest of every row of K is smaller than its diagonal."""
     capped: bool
     """Whether the rank ended at a cap, with more left out than the tolerance."""
 
@@ -51,13 +55,17 @@ def factor(problem: Problem, rank: int | None) -> Factor:
     if rank is None and n <= DIRECT_ROWS:
         return full(problem)
     if rank is None and n <= DENSE_ROWS:
-        found = pivoted(problem, n // 3)
+        found = pivoted(problem, min(n // 3, LOW_RANK), hopeless=4.0)
         return full(problem) if found.capped else found
     return pivoted(problem, min(rank or RANK_CAP, n))
 
 
-def pivoted(problem: Problem, cap: int) -> Factor:
-    """Pivoted Cholesky of training and trusted values together, at most `cap` rows."""
+def pivoted(problem: Problem, cap: int, *, hopeless: float = math.inf) -> Factor:
+    """Pivoted Cholesky of training and trusted values together, at most `cap` rows.
+
+    It gives up early where the largest entry left, which falls about
+    geometrically, would need more than `hopeless` times as many rows.
+    """
     xp, z, n = problem.xp, problem.z, problem.n
     size = len(z)
     tolerance = min(max(1e-8 * problem.ridge, 1e-14), 1e-11)
@@ -70,6 +78,10 @@ def pivoted(problem: Problem, cap: int) -> Factor:
         worst = float(left[pivot])
         if rows == cap or worst <= tolerance:
             break
+        if rows and rows % 64 == 0:
+            needed = rows * math.log(tolerance) / math.log(min(worst, 1 - 1e-9))
+            if needed > hopeless * cap:
+                break
         row = V[rows]
         if z.ndim == 1:
             row[:] = z
@@ -94,6 +106,7 @@ def pivoted(problem: Problem, cap: int) -> Factor:
         left_trusted=float((left[n:] ** 0.5).sum()) * ratio,
         shift=0.0,
         K=None,
+        nearly_diagonal=False,
         capped=worst > tolerance,
     )
 
@@ -104,25 +117,28 @@ def full(problem: Problem) -> Factor:
     A shift far below the ridge keeps a singular K factorable; it is taken off
     the ridge again, so the problem stays the same.
     """
-    xp, n = problem.xp, problem.n
+    xp, n, gamma = problem.xp, problem.n, problem.gamma
     z = problem.z[:, None] if problem.z.ndim == 1 else problem.z
     train = z[:n]
-    K = gaussian(train, train, problem.gamma)
-    shift = 4 * EPSILON * n
-    if shift > 0.5 * problem.ridge:
-        shift = 0.5 * problem.ridge
-    xp.add_to_diagonal(K, shift)
-    lower = xp.cholesky(K)
-    while lower is None and shift < 0.5 * problem.ridge:
-        more = min(9 * shift, 0.5 * problem.ridge - shift)
+    if n <= DIRECT_ROWS and len(z) <= 4 * DIRECT_ROWS:
+        both = gaussian(train, z, gamma)
+        K, k = both[:, :n], both[:, n:].sum(1)
+    else:
+        K, k = gaussian(train, train, gamma), xp.full(n, 0.0)
+        step = max(1, _BLOCK // n)
+        for start in range(n, len(z), step):
+            k += gaussian(train, z[start : start + step], gamma).sum(1)
+    shift, lower = 0.0, None
+    for attempt in range(8):
+        more = min(4 * EPSILON * n * 10.0**attempt, 0.5 * problem.ridge - shift)
         xp.add_to_diagonal(K, more)
         shift += more
         lower = xp.cholesky(K)
+        if lower is not None or more <= 0:
+            break
     if lower is None:
         raise ValueError(f"ridge: {problem.ridge:g} is lost in rounding at n = {n}; raise it")
-    k = xp.full(n, 0.0)
-    step = max(1, _BLOCK // n)
-    for start in range(n, len(z), step):
-        k += gaussian(train, z[start : start + step], problem.gamma).sum(1)
     b = xp.forward(lower, k * (n / (len(z) - n)))
-    return Factor(lower.T, b, None, 0.0, shift, K, False)
+    kept = None if n <= GRAM_ROWS else K
+    nearly_diagonal = kept is not None and float(K.sum(1).max()) < 2.0
+    return Factor(lower.T, b, None, 0.0, shift, kept, nearly_diagonal, False)

@@ -1,6 +1,7 @@
 """Kernel mean matching: the one front door."""
 
 import warnings
+from dataclasses import replace
 from typing import Any, Literal
 
 from diw.errors import DIWWarning, MatchingError
@@ -111,14 +112,20 @@ def kmm(
 
 def _solve(task: Problem, parts: Factor, max_iterations: int) -> Solution:
     """Solve without the band first; if that leaves it, its nearer end binds (convexity)."""
-    ridge = task.ridge - parts.shift
-    extra = parts.left if parts.capped else None
-    system = System(task.xp, parts.V, parts.b, ridge, task.bound, None, extra, parts.K)
+    system = System(
+        task.xp,
+        parts.V,
+        parts.b,
+        task.ridge - parts.shift,
+        task.bound,
+        extra=parts.left if parts.capped else None,
+        K=parts.K,
+        nearly_diagonal=parts.nearly_diagonal,
+    )
     found = solve(system, max_iterations=max_iterations)
     total = float(found.weights.sum())
     if task.low <= total <= task.high:
         return found
     end = task.low if total < task.low else task.high
-    bound = System(task.xp, parts.V, parts.b, ridge, task.bound, end, extra, parts.K)
-    again = solve(bound, max_iterations=max_iterations)
+    again = solve(replace(system, total=end), max_iterations=max_iterations)
     return again.after(found.iterations)

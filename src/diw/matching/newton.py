@@ -48,8 +48,7 @@ class Solution:
 
 def path(system: System) -> list[float]:
     """Falling ridges, the last one the problem's own."""
-    image = system.V.sum(1)
-    level = float(image @ image) / system.size / START
+    level = float(system.reach @ system.reach) / system.size / START
     levels: list[float] = []
     while level > system.ridge * FALL**0.5:
         levels.append(level)
@@ -71,7 +70,7 @@ def newton(
     """
     V, b, xp, bound, total = system.V, system.b, system.xp, system.bound, system.total
     ratio = None if system.extra is None else system.ridge / (system.ridge + system.extra)
-    scale = max(largest(b), largest(V.sum(1)))
+    scale = max(largest(b), largest(system.reach))
     place, taken, full, stalled = 0, 0, True, 0
     level, last = levels[0], len(levels) - 1
     before, smallest = None, float("inf")

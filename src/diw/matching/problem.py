@@ -120,13 +120,12 @@ def _scaled(xp: Arrays, train: Array, trusted: Array) -> tuple[Array, float]:
     z[:n] = train
     z[n:] = trusted
     lowest, highest = xp.range(z)
-    if not largest(abs(lowest) + abs(highest)) < math.inf:
-        name = "z_train" if not largest(train) < math.inf else "z_trusted"
-        if not max(largest(train), largest(trusted)) < math.inf:
-            raise ValueError(f"{name}: holds NaN or infinite values")
     centre = 0.5 * lowest + 0.5 * highest
-    z -= centre
     size = largest(highest - centre)
+    if not size < math.inf:
+        name = "z_trusted" if largest(train) < math.inf else "z_train"
+        raise ValueError(f"{name}: holds NaN or infinite values")
+    z -= centre
     if size == 0:
         return z, 1.0
     unit = 2.0 ** min(math.frexp(size)[1], 1023)

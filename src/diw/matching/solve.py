@@ -6,23 +6,20 @@ from diw.matching.system import System
 
 NEWTON_RANK = 40  # up to this rank Newton's path wins most of the time
 NEWTON_STEPS = 30  # and when it has not ended by then it will not soon
+SHORT_PATH = 2  # levels of Newton's path when K is well conditioned, or a start is known
 SAMPLE = 20_000  # columns of the problem that a very large one starts from
 
 
 def solve(system: System, *, max_iterations: int) -> Solution:
     """The optimum of a system; its `residual` says how well it was reached."""
+    spent = 0
     if system.size > 4 * SAMPLE:
-        stride = system.size // SAMPLE
-        small = solve(system.thinned(stride), max_iterations=max_iterations)
-        found = newton(system, small.y, small.eta, [system.ridge], max_iterations=NEWTON_STEPS)
-        spent = 0
-    elif len(system.V) <= NEWTON_RANK:
-        start = system.b * 0.0
-        found = newton(system, start, 0.0, path(system), max_iterations=NEWTON_STEPS)
-        spent = 0
+        small = solve(system.thinned(system.size // SAMPLE), max_iterations=max_iterations)
+        start, eta, levels = small.y, small.eta, [system.ridge]
     else:
-        found, spent = None, 0
-    if found is not None:
+        start, eta, levels = system.b * 0.0, 0.0, path(system)
+    if len(system.V) <= NEWTON_RANK or len(levels) <= SHORT_PATH:
+        found = newton(system, start, eta, levels, max_iterations=NEWTON_STEPS)
         if found.done:
             return found
         spent = found.iterations

@@ -9,9 +9,12 @@ where d is the ridge ω, or ω plus what a capped factor leaves out of K's diago
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 from diw.errors import MatchingError
 from diw.matching.arrays import Array, Arrays, gram
+
+CG_STEPS = 100
 
 
 @dataclass(frozen=True)
@@ -32,12 +35,19 @@ class System:
     extra: Array | None = None
     """(n,) added to the ridge sample by sample, or None."""
     K: Array | None = None
-    """(n, n) VᵀV itself, where it is cheaper to solve with than V: r ≈ n."""
+    """(n, n) VᵀV itself, where the factor is square."""
+    nearly_diagonal: bool = False
+    """Whether K is so close to the identity that conjugate gradients need a few steps."""
 
     @property
     def size(self) -> int:
         """How many samples: n."""
         return self.V.shape[1]
+
+    @cached_property
+    def reach(self) -> Array:
+        """(r,) V·1, the image of equal weights."""
+        return self.V.sum(1)
 
     def thinned(self, stride: int) -> "System":
         """Every `stride`-th sample, scaled so that the dual solution stays close."""
@@ -72,15 +82,39 @@ class System:
     def newton_solver(self, level: float, s: Array, free: Array) -> Callable[[Array], Array]:
         """A function that solves (level·I + V diag(s) Vᵀ) x = right; `s` is zero where not free."""
         V, xp = self.V, self.xp
-        if self.K is not None and self.extra is None:
-            rows = xp.places(free)
-            if not len(rows):
-                return lambda right: right / level
-            if len(rows) < len(V) // 2:  # then the free part of K is the smaller system
-                part, K = V[:, rows], self.K[rows][:, rows]
-                solve = _positive(xp, lambda jitter: _plus(xp, K + 0.0, level + jitter))
-                return lambda right: (right - part @ solve(right @ part)) / level
-        return _positive(xp, lambda jitter: _plus(xp, gram(V, s), level + jitter))
+        if self.K is None or self.extra is not None:
+            return _positive(xp, lambda jitter: _plus(xp, gram(V, s), level + jitter))
+        # With the square factor: by Woodbury, through the free part of K.
+        if self.nearly_diagonal:
+            inner = self._conjugate_gradients(level, free * 1.0)
+            return lambda right: (right - V @ inner(right @ V)) / level
+        rows = xp.places(free)
+        if not len(rows):
+            return lambda right: right / level
+        part, K = V[:, rows], xp.submatrix(self.K, rows)
+        solve = _positive(xp, lambda jitter: _plus(xp, K + 0.0, level + jitter))
+        return lambda right: (right - part @ solve(right @ part)) / level
+
+    def _conjugate_gradients(self, level: float, mask: Array) -> Callable[[Array], Array]:
+        """Solve (level·I + K) on the free samples, zero elsewhere; K is close to the identity."""
+        K = self.K
+
+        def solve(right: Array) -> Array:
+            residual = right * mask
+            x, p = 0.0 * residual, residual
+            size = float(residual @ residual)
+            target = 1e-30 * size
+            for _ in range(CG_STEPS):
+                if size <= target:
+                    break
+                q = (K @ p) * mask + level * p
+                step = size / float(p @ q)
+                x, residual = x + step * p, residual - step * q
+                before, size = size, float(residual @ residual)
+                p = residual + (size / before) * p
+            return x
+
+        return solve
 
 
 def _plus(xp: Arrays, matrix: Array, value: Array | float) -> Array:
