@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from diw.experiments.catalogue import catalogue
+from diw.experiments.catalogue import catalogue, find_experiments
+from diw.experiments.reproduce import read_filter
 
 TABLES = ("label-noise", "class-prior", "weight-distance", "ablation", "trusted-size")
 FIGURES = {
@@ -160,3 +161,17 @@ def test_the_list_names_every_result(capsys) -> None:
     assert exit_.value.code == 0
     out = capsys.readouterr().out
     assert all(f"{name} " in out for name in catalogue())
+
+
+def test_the_page_names_every_result_and_its_commands_are_right() -> None:
+    from diw.cli.reproduce import reproduce
+
+    page = (Path(__file__).parents[2] / "docs" / "reproduce.md").read_text()
+    assert all(f"| `{name}` |" in page for name in catalogue())
+    commands = [line.partition("#")[0].split() for line in page.splitlines() if "reproduce" in line]
+    commands = [words for words in commands if words[:2] == ["diw", "reproduce"]]
+    assert len(commands) >= 7
+    for words in commands:
+        context = reproduce.make_context("reproduce", words[2:])
+        find_experiments(context.params["names"])
+        read_filter(context.params["only"])
