@@ -1,6 +1,6 @@
 """Every spec names only what exists, says why, and `paper` is the paper's protocol."""
 
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import pytest
 
@@ -11,6 +11,7 @@ from diw.experiments.plan import base_spec, plan
 from diw.experiments.spec import RunSpec
 from diw.models.factory import MODELS
 from diw.observers import OBSERVERS
+from diw.recipe import Recipe
 from diw.shifts import parse_shift
 from diw.weighting import methods
 
@@ -55,6 +56,27 @@ def test_every_value_has_its_reason(name: str) -> None:
     for scale in SCALES:
         assert all(len(rule.reason) > 10 for rule in experiment.protocol.rules[scale])
     assert all(absent["reason"] for absent in experiment.absent)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_protocol_leaves_nothing_of_the_recipe_to_defaults(name: str) -> None:
+    """A default of another command may change; a published protocol may not."""
+    experiment = catalogue()[name]
+    for scale in SCALES:
+        for data in experiment.data[scale]:
+            for shift in experiment.shifts:
+                place = {"data": data, "shift": shift, "method": "diw"}
+                rules = [rule for rule in experiment.protocol.rules[scale] if rule.fits(place)]
+                said = {key for rule in rules for key in rule.values}
+                assert {field.name for field in fields(Recipe)} <= said
+                assert {"trusted", "trusted_in_train", "model"} <= said
+
+
+def test_a_method_that_needs_a_package_is_marked_without_it(monkeypatch) -> None:
+    monkeypatch.setattr("diw.experiments.plan.find_spec", lambda _: None)
+    states = {cell.entry.label: cell.state for cell in plan(catalogue()["solver"], "smoke")}
+    assert states.pop("stopped") == "absent"
+    assert set(states.values()) == {"planned"}
 
 
 def test_the_papers_results_are_all_here() -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from diw.cli.options import COUNT, FOLDER, writable_folder
+from diw.cli.options import COUNT, FOLDER, read_device, writable_folder
 from diw.errors import RunError, UsageError
 
 if TYPE_CHECKING:
@@ -50,6 +50,13 @@ Examples:
 @click.option("--dry-run", is_flag=True, help="Say what would run and how long it would take.")
 @click.option("--list", "list_", is_flag=True, help="List the results there are.")
 @click.option("--engine", type=click.Choice(["local", "dask"]), default="local", show_default=True)
+@click.option(
+    "--device",
+    type=click.Choice(["auto", "cpu", "cuda", "mps"]),
+    default="cpu",
+    show_default=True,
+    help="Where networks train.",
+)
 @click.option("--scheduler", metavar="ADDRESS", help="Of the dask cluster, tcp://HOST:PORT.")
 def reproduce(
     names: tuple[str, ...],
@@ -61,6 +68,7 @@ def reproduce(
     dry_run: bool,
     list_: bool,
     engine: Any,
+    device: str,
     scheduler: str | None,
 ) -> None:
     """Reproduce the tables and figures of Fang et al. 2020, ours beside theirs.
@@ -79,7 +87,7 @@ def reproduce(
         raise UsageError("name: say which result, or all; --list shows them")
     if (engine == "dask") != (scheduler is not None):
         raise UsageError("scheduler: --engine dask and --scheduler ADDRESS go together")
-    orders = order(find_experiments(names), scale, trials)
+    orders = order(find_experiments(names), scale, trials, read_device(device))
     chosen = read_filter(only)
     check_filter(chosen, orders)
     folder = out / "reproduce" / scale

@@ -20,7 +20,7 @@ SCALES: tuple[Scale, ...] = get_args(Scale)
 
 ORDER = (
     *("label-noise", "class-prior", "weight-distance", "ablation"),
-    *("weights", "tsne", "denoising", "trusted-size"),
+    *("weights", "tsne", "denoising", "trusted-size", "solver"),
 )
 """How results are listed: the paper's tables, its figures, then ours; any others after these."""
 
@@ -59,6 +59,8 @@ class Entry:
     label: str
     method: str
     fields: Mapping[str, Any]
+    needs: str | None = None
+    """A package that must be installed for it."""
 
 
 @dataclass(frozen=True)
@@ -172,7 +174,8 @@ def _experiment(name: str, content: Mapping[str, Any]) -> Experiment:
 def _entry(content: str | Mapping[str, Any]) -> Entry:
     if isinstance(content, str):
         return Entry(content, content, {})
-    return Entry(content["label"], content["method"], content.get("fields", {}))
+    fields = content.get("fields", {})
+    return Entry(content["label"], content["method"], fields, content.get("needs"))
 
 
 def _read(name: str) -> dict[str, Any]:

@@ -10,6 +10,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from functools import cache
+from importlib.util import find_spec
 from typing import Any, Literal
 
 from diw.data import BENCHMARKS
@@ -48,17 +49,20 @@ class Cell:
     """By metric: `accuracy`, or `mae` and `rmse`."""
 
 
-def plan(experiment: Experiment, scale: Scale, trials: int | None = None) -> list[Cell]:
+def plan(
+    experiment: Experiment, scale: Scale, trials: int | None = None, device: str = "cpu"
+) -> list[Cell]:
     """Every cell of an experiment, setting by setting.
 
     Args:
         experiment: What to plan.
         scale: Decides data and protocol.
         trials: Seeds 0, 1, …; None for as many as the protocol has at this scale.
+        device: Where the networks train; a part of the specs.
     """
     count = experiment.protocol.trials[scale] if trials is None else trials
     return [
-        _cell(experiment, scale, data, shift, variant, entry, count)
+        _cell(experiment, scale, data, shift, variant, entry, count, device)
         for data in experiment.data[scale]
         for variant in experiment.variants[scale]
         for shift in experiment.shifts
@@ -74,13 +78,17 @@ def _cell(
     variant: Mapping[str, Any],
     entry: Entry,
     trials: int,
+    device: str,
 ) -> Cell:
     state, reason, synthetic = _state(experiment, scale, data, entry)
     specs: tuple[RunSpec, ...] = ()
     if state == "planned":
         base = base_spec(experiment.protocol, scale, data, shift, entry, variant)
         watched = replace(base, observe=_observed(scale).get(_identity(base), ()))
-        specs = tuple(replace(watched, synthetic_ok=synthetic, seed=seed) for seed in range(trials))
+        specs = tuple(
+            replace(watched, synthetic_ok=synthetic, device=device, seed=seed)
+            for seed in range(trials)
+        )
     numbers = {
         metric: number
         for (table, *place, metric, method), number in published_numbers().items()
@@ -96,6 +104,8 @@ def _state(
     for absent in experiment.absent:
         if data == absent["data"] and entry.label in absent["methods"]:
             return "absent", absent["reason"], False
+    if entry.needs is not None and find_spec(entry.needs) is None:
+        return "absent", f"{entry.label} needs {entry.needs}, which is not installed", False
     if data not in BENCHMARKS or find(BENCHMARKS[data]) is not None:
         return "planned", "", False
     if scale == "smoke":

@@ -60,9 +60,11 @@ class Order:
         }
 
 
-def order(experiments: Iterable[Experiment], scale: Scale, trials: int | None) -> list[Order]:
+def order(
+    experiments: Iterable[Experiment], scale: Scale, trials: int | None, device: str = "cpu"
+) -> list[Order]:
     """Plan some experiments."""
-    return [Order(one, scale, tuple(plan(one, scale, trials))) for one in experiments]
+    return [Order(one, scale, tuple(plan(one, scale, trials, device))) for one in experiments]
 
 
 def unique_runs(specs: Iterable[RunSpec], folder: Path) -> dict[str, RunSpec]:

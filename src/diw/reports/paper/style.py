@@ -129,8 +129,14 @@ def look(method: str, methods: Sequence[str]) -> tuple[str, str]:
     if method in METHODS:
         return METHODS[method]
     others = [name for name in methods if name not in METHODS]
-    place = others.index(method)
-    return COLOURS[place % len(COLOURS)], ("-", "--", "-.", ":")[place // len(COLOURS) % 4]
+    taken = {METHODS[name] for name in methods if name in METHODS}
+    free = [
+        (colour, dash)
+        for dash in ("-", "--", "-.", ":")
+        for colour in COLOURS
+        if (colour, dash) not in taken
+    ]
+    return free[others.index(method) % len(free)]
 
 
 def empty(axes: "Axes", reason: str) -> None:

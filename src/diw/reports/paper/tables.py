@@ -183,7 +183,7 @@ def _notes(sheet: Sheet) -> list[str]:
     reasons = {r.reason for r in sheet.results if r.state == "no data" and r.reason}
     notes += [f"No data: {reason}." for reason in sorted(reasons)]
     absent = {r.reason for r in sheet.results if r.state == "absent"}
-    notes += [f"n/a: {reason} (as in the paper)." for reason in sorted(absent)]
+    notes += [f"n/a: {reason}." for reason in sorted(absent)]
     if any(result.state == "planned" and not result.trials for result in sheet.results):
         notes.append("Not run: no trial is finished.")
     return notes
