@@ -117,17 +117,8 @@ def full(problem: Problem) -> Factor:
     A shift far below the ridge keeps a singular K factorable; it is taken off
     the ridge again, so the problem stays the same.
     """
-    xp, n, gamma = problem.xp, problem.n, problem.gamma
-    z = problem.z[:, None] if problem.z.ndim == 1 else problem.z
-    train = z[:n]
-    if n <= DIRECT_ROWS and len(z) <= 4 * DIRECT_ROWS:
-        both = gaussian(train, z, gamma)
-        K, k = both[:, :n], both[:, n:].sum(1)
-    else:
-        K, k = gaussian(train, train, gamma), xp.full(n, 0.0)
-        step = max(1, _BLOCK // n)
-        for start in range(n, len(z), step):
-            k += gaussian(train, z[start : start + step], gamma).sum(1)
+    xp, n = problem.xp, problem.n
+    K, k = _kernels(problem)
     shift, lower = 0.0, None
     for attempt in range(8):
         more = min(4 * EPSILON * n * 10.0**attempt, 0.5 * problem.ridge - shift)
@@ -138,7 +129,22 @@ def full(problem: Problem) -> Factor:
             break
     if lower is None:
         raise ValueError(f"ridge: {problem.ridge:g} is lost in rounding at n = {n}; raise it")
-    b = xp.forward(lower, k * (n / (len(z) - n)))
+    b = xp.forward(lower, k)
     kept = None if n <= GRAM_ROWS else K
     nearly_diagonal = kept is not None and float(K.sum(1).max()) < 2.0
     return Factor(lower.T, b, None, 0.0, shift, kept, nearly_diagonal, False)
+
+
+def _kernels(problem: Problem) -> tuple[Array, Array]:
+    """K of shape (n, n) and k of shape (n,), from every kernel value."""
+    n, gamma = problem.n, problem.gamma
+    z = problem.z[:, None] if problem.z.ndim == 1 else problem.z
+    train, ratio = z[:n], n / (len(z) - n)
+    if n <= DIRECT_ROWS and len(z) <= 4 * DIRECT_ROWS:
+        both = gaussian(train, z, gamma)
+        return both[:, :n], both[:, n:].sum(1) * ratio
+    k = problem.xp.full(n, 0.0)
+    step = max(1, _BLOCK // n)
+    for start in range(n, len(z), step):
+        k += gaussian(train, z[start : start + step], gamma).sum(1)
+    return gaussian(train, train, gamma), k * ratio
