@@ -16,10 +16,11 @@ from diw.reports.paper.write import Figure, Section
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 
 _CSS = """
+main { max-width: 78rem; } table { font-size: 0.85rem; } th, td { padding: 0.3rem 0.5rem; }
 .verdicts { padding-left: 1.2rem; } .verdicts li { margin: 0.35rem 0; max-width: 80ch; }
 .holds { color: #00664b; } .part { color: #7a5200; } .against { color: #a33b00; }
 .untested { color: var(--muted); }
-figure { margin: 1.5rem 0; } figure img { max-width: 100%; height: auto; }
+figure { margin: 1.5rem 0; } figure img { max-width: min(100%, 56rem); height: auto; }
 """
 
 _CLASSES = {
