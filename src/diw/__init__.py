@@ -11,21 +11,24 @@ from diw._version import __version__
 if TYPE_CHECKING:
     from diw import weighting
     from diw.batch import Batch, Weights
-    from diw.matching import Match, kmm
+    from diw.matching import KMM, Match, kmm, kmm_batch
     from diw.objective import Objective, Result
     from diw.weighting import Weighting
 
 _HOME = {
     "Batch": "diw.batch",
+    "KMM": "diw.matching",
     "Match": "diw.matching",
     "Objective": "diw.objective",
     "Result": "diw.objective",
     "Weighting": "diw.weighting",
     "Weights": "diw.batch",
     "kmm": "diw.matching",
+    "kmm_batch": "diw.matching",
 }
 
 __all__ = [
+    "KMM",
     "Batch",
     "Match",
     "Objective",
@@ -34,6 +37,7 @@ __all__ = [
     "Weights",
     "__version__",
     "kmm",
+    "kmm_batch",
     "weighting",
 ]
 

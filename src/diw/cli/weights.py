@@ -1,0 +1,150 @@
+"""`diw weights`: weights for the rows of one file, matched to the rows of another."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from diw.cli.options import FILE, json_option, writable_file
+from diw.errors import UsageError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from diw.matching import Match
+
+EXAMPLES = """
+\b
+Examples:
+  diw weights train.csv trusted.csv --out weights.csv
+  diw weights losses.npy trusted_losses.npy --out weights.npy --bound 10
+  diw weights train.parquet trusted.parquet --drop label --gamma median --out w.parquet
+"""
+
+ENDINGS = (".csv", ".npy", ".npz", ".parquet")
+
+
+@click.command(epilog=EXAMPLES)
+@click.argument("train", type=FILE)
+@click.argument("trusted", type=FILE)
+@click.option(
+    "--out", type=FILE, required=True, help=f"Where the weights go: {', '.join(ENDINGS)}."
+)
+@click.option("--drop", multiple=True, metavar="COLUMN", help="Leave a column of a table out.")
+@click.option("--raw", is_flag=True, help="Do not standardise the columns.")
+@click.option(
+    "--gamma",
+    metavar="NUMBER|RULE",
+    help="Width of the kernel exp(-gamma |z-z'|^2): a number, median, quantile:0.01, …  "
+    "[default: quantile:0.01 for one column, median for more]",
+)
+@click.option("--bound", type=float, default=50.0, show_default=True, help="The largest weight.")
+@click.option("--slack", type=float, help="How far the mean may be from one.")
+@click.option("--ridge", type=float, default=1e-5, show_default=True)
+@click.option("--rank", type=int, help="Largest rank of the kernel; below it the match is exact.")
+@click.option("--tol", type=float, default=1e-8, show_default=True, help="Relative residual.")
+@json_option
+def weights(
+    train: Path,
+    trusted: Path,
+    out: Path,
+    drop: tuple[str, ...],
+    raw: bool,
+    gamma: str | None,
+    json_file: Path | None,
+    **settings: Any,
+) -> None:
+    """Weigh the rows of TRAIN so that they match the rows of TRUSTED.
+
+    Kernel mean matching: non-negative weights with mean about one under which the
+    training rows look like the trusted ones. Files are .npy, .npz, .csv, .tsv or
+    .parquet; columns of numbers are standardised by TRAIN, words become one-hot.
+    """
+    _check_out(out)
+    writable_file(out, "out")
+    writable_file(json_file, "json")
+    import numpy as np
+
+    from diw.data.values import read_values
+    from diw.matching import kmm
+    from diw.records import write_json
+
+    pair = read_values(train, trusted, drop=drop, raw=raw)
+    for note in pair.notes:
+        click.echo(f"note: {note}", err=True)
+    try:
+        match = kmm(pair.train, pair.trusted, gamma=_gamma(gamma), **settings)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    values = np.asarray(match.weights, dtype=np.float64)
+    _write(out, values)
+    summary = _summary(values, match, float(settings["bound"]), len(pair.trusted))
+    for name, value in summary.items():
+        shown = f"{value:.6g}" if isinstance(value, float) else value
+        click.echo(f"{name.replace('_', ' '):22} {shown}")
+    click.echo(f"{'weights':22} {out}")
+    if json_file is not None:
+        write_json(json_file, summary)
+
+
+def _check_out(out: Path) -> None:
+    if out.suffix.lower() not in ENDINGS:
+        raise UsageError(f"out: cannot write {out.name}; choose one of {', '.join(ENDINGS)}")
+    if out.suffix.lower() == ".parquet":
+        from importlib.util import find_spec
+
+        if find_spec("pyarrow") is None:
+            raise UsageError(f"out: {out.name} needs pyarrow: install diw with the extra 'parquet'")
+
+
+def _gamma(text: str | None) -> float | str | None:
+    try:
+        return None if text is None else float(text)
+    except ValueError:
+        return text
+
+
+def _summary(weights: "NDArray[Any]", match: "Match", bound: float, trusted: int) -> dict[str, Any]:
+    """What a reader should know of the weights before using them."""
+    from diw.diagnostics import effective_sample_size
+
+    return {
+        "rows": len(weights),
+        "trusted_rows": trusted,
+        "status": match.status,
+        "effective_sample_size": effective_sample_size(weights),
+        "share_at_zero": float((weights == 0).mean()),
+        "share_at_bound": float((weights >= bound * (1 - 1e-6)).mean()),
+        "largest": float(weights.max()),
+        "mean": float(weights.mean()),
+        "gamma": match.gamma,
+        "rank": match.rank,
+        "iterations": match.iterations,
+        "objective": match.objective,
+        "error_bound": match.error_bound,
+        "trace_error": match.trace_error,
+    }
+
+
+def _write(path: Path, weights: "NDArray[Any]") -> None:
+    """The weights in the order of the training rows; the file appears when it is whole."""
+    import numpy as np
+
+    from diw.records import replacing
+
+    with replacing(path) as temporary:
+        match path.suffix.lower():
+            case ".csv":
+                np.savetxt(temporary, weights, fmt="%.17g", header="weight", comments="")
+            case ".npy" | ".npz":
+                with temporary.open("wb") as file:
+                    if path.suffix.lower() == ".npy":
+                        np.save(file, weights)
+                    else:
+                        np.savez_compressed(file, weights=weights)
+            case _:
+                import pyarrow
+                import pyarrow.parquet
+
+                table: Any = pyarrow.table({"weight": weights})
+                pyarrow.parquet.write_table(table, temporary)

@@ -1,0 +1,115 @@
+"""Values to match, read from two files: numbers without labels, both encoded by the first."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from diw.data.encoding import Encoding, NumberColumn, TableRows
+from diw.data.own import encode, fit, read_raw
+from diw.errors import UsageError
+
+Values = NDArray[Any]
+"""(n,) or (n, d) finite numbers."""
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Training and trusted values of one kind, and what must be said about them."""
+
+    train: Values
+    trusted: Values
+    notes: tuple[str, ...] = ()
+
+
+def read_values(
+    train: Path, trusted: Path, *, drop: tuple[str, ...] = (), raw: bool = False
+) -> Pair:
+    """Two files as values to match.
+
+    Columns of numbers are standardised by the training file's means and deviations
+    and words become one-hot, unless there is one column of numbers alone: it is
+    taken as it is, like everything with `raw`.
+
+    Args:
+        train: `.npy`, `.npz` (the array X, or its only one), `.csv`, `.tsv` or `.parquet`.
+        trusted: Another such file with the same columns.
+        drop: Columns of a table that are not to be matched (labels, row numbers).
+        raw: Take numbers as they are.
+    """
+    if _is_array(train) != _is_array(trusted):
+        raise UsageError(f"{trusted}: give both as arrays, or both as tables, like {train}")
+    pair = _arrays(train, trusted, raw) if _is_array(train) else _tables(train, trusted, drop, raw)
+    for path, values in ((train, pair.train), (trusted, pair.trusted)):
+        if not len(values):
+            raise UsageError(f"{path}: it has no rows")
+        if not np.isfinite(values).all():
+            raise UsageError(f"{path}: it holds NaN or infinite values")
+    return pair
+
+
+def _is_array(path: Path) -> bool:
+    if not path.is_file():
+        raise UsageError(f"{path}: no such file")
+    return path.suffix.lower() in (".npy", ".npz")
+
+
+def _arrays(train: Path, trusted: Path, raw: bool) -> Pair:
+    ours, theirs = _read_array(train), _read_array(trusted)
+    if ours.shape[1:] != theirs.shape[1:]:
+        raise UsageError(
+            f"{trusted}: rows of shape {theirs.shape[1:]}, but {train} has {ours.shape[1:]}"
+        )
+    if ours.ndim == 1 or ours.shape[1] == 1:
+        return Pair(ours.reshape(-1), theirs.reshape(-1))
+    if raw:
+        return Pair(ours, theirs)
+    mean, scale = ours.mean(0, dtype=np.float64), ours.std(0, dtype=np.float64)
+    scale[scale == 0] = 1
+    shift, factor = mean.astype(ours.dtype), (1 / scale).astype(ours.dtype)
+    return Pair((ours - shift) * factor, (theirs - shift) * factor)
+
+
+def _read_array(path: Path) -> Values:
+    try:
+        content = np.load(path, allow_pickle=False)
+        if not isinstance(content, np.ndarray):
+            names = list(content.files)
+            if "X" not in names and len(names) != 1:
+                raise UsageError(f"{path}: no array X in it (it holds: {', '.join(names)})")
+            content = content["X" if "X" in names else names[0]]
+    except (ValueError, OSError, EOFError, KeyError) as error:
+        if isinstance(error, UsageError):
+            raise
+        raise UsageError(f"{path}: not a readable array file: {error}") from None
+    if content.ndim == 0 or content.dtype.kind not in "fiub":
+        raise UsageError(f"{path}: expected rows of numbers, got {content.dtype} {content.shape}")
+    values = content if content.dtype.kind == "f" else content.astype(np.float64)
+    return values.reshape(len(values), -1) if values.ndim > 1 else values
+
+
+def _tables(train: Path, trusted: Path, drop: tuple[str, ...], raw: bool) -> Pair:
+    ours = replace(read_raw(train, None, need_labels=False), not_features=drop)
+    rows, notes = fit(ours)
+    if not isinstance(rows, TableRows):
+        raise UsageError(f"{train}: give a table or an array")
+    alone = len(rows.columns) == 1 and isinstance(rows.columns[0], NumberColumn)
+    if raw or alone:
+        rows = TableRows(tuple(_as_is(column) for column in rows.columns))
+    theirs = replace(read_raw(trusted, None, need_labels=False), not_features=drop)
+    encoding = Encoding((), rows)
+    values: list[Values] = []
+    for raw_rows in (ours, theirs):
+        encoded = encode(raw_rows, encoding)
+        notes += encoded.notes
+        taken = encoded.inputs.take(torch.arange(len(encoded.inputs))).numpy()
+        values.append(taken.reshape(-1) if alone else taken)
+    return Pair(values[0], values[1], tuple(dict.fromkeys(notes)))
+
+
+def _as_is(column: Any) -> Any:
+    """No standardisation; a missing number still becomes the mean, which is then its own."""
+    return replace(column, scale=1.0) if isinstance(column, NumberColumn) else column

@@ -1,0 +1,143 @@
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import diw
+from diw.cli.main import main
+
+
+def run(*arguments: object, capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str]:
+    with pytest.raises(SystemExit) as exit:
+        main(["weights", *map(str, arguments)])
+    captured = capsys.readouterr()
+    return int(exit.value.code or 0), captured.out, captured.err
+
+
+@pytest.fixture
+def losses() -> tuple[np.ndarray, np.ndarray]:
+    generator = np.random.default_rng(0)
+    return generator.exponential(2, 300), generator.exponential(0.5, 80)
+
+
+@pytest.fixture
+def table() -> tuple[np.ndarray, np.ndarray]:
+    generator = np.random.default_rng(1)
+    return generator.normal(0, [1, 100, 1e-3], (200, 3)), generator.normal(0.5, 1, (50, 3))
+
+
+def read(path: Path) -> np.ndarray:
+    match path.suffix:
+        case ".csv":
+            assert path.read_text().startswith("weight\n")
+            return np.loadtxt(path, skiprows=1)
+        case ".npy":
+            return np.load(path)
+        case ".npz":
+            return np.load(path)["weights"]
+        case _:
+            parquet = pytest.importorskip("pyarrow.parquet")
+            return parquet.read_table(path)["weight"].to_numpy()
+
+
+@pytest.mark.parametrize("ending", [".csv", ".npy", ".npz", ".parquet"])
+def test_one_column_is_matched_as_it_is(ending: str, losses, tmp_path: Path, capsys) -> None:
+    np.save(tmp_path / "a.npy", losses[0])
+    np.save(tmp_path / "b.npy", losses[1])
+    out, summary = tmp_path / f"w{ending}", tmp_path / "s.json"
+    code, text, _ = run(
+        tmp_path / "a.npy", tmp_path / "b.npy", "--out", out, "--json", summary, capsys=capsys
+    )
+    assert code == 0
+    expected = diw.kmm(*losses).weights
+    np.testing.assert_array_equal(read(out), expected)
+    said = json.loads(summary.read_text())
+    assert said["status"] == "optimal"
+    assert said["largest"] == expected.max()
+    assert said["share_at_zero"] == (expected == 0).mean()
+    assert 0 < said["effective_sample_size"] <= 1
+    assert "effective sample size" in text
+
+
+def test_a_csv_of_one_column_is_the_same_problem(losses, tmp_path: Path, capsys) -> None:
+    for name, values in zip(("a", "b"), losses, strict=True):
+        np.savetxt(tmp_path / f"{name}.csv", values, fmt="%.17g", header="loss", comments="")
+    code, _, _ = run(
+        tmp_path / "a.csv", tmp_path / "b.csv", "--out", tmp_path / "w.npy", capsys=capsys
+    )
+    assert code == 0
+    np.testing.assert_allclose(
+        np.load(tmp_path / "w.npy"), diw.kmm(*losses).weights, rtol=0, atol=1e-2
+    )
+
+
+def test_columns_are_standardised_by_the_training_rows_unless_raw(table, tmp_path, capsys) -> None:
+    train, trusted = table
+    np.savez(tmp_path / "a.npz", X=train)
+    np.savez(tmp_path / "b.npz", X=trusted)
+    files = (tmp_path / "a.npz", tmp_path / "b.npz", "--out", tmp_path / "w.npy")
+    assert run(*files, "--ridge", "0.1", capsys=capsys)[0] == 0
+    mean, scale = train.mean(0), train.std(0)
+    expected = diw.kmm((train - mean) / scale, (trusted - mean) / scale, ridge=0.1)
+    np.testing.assert_allclose(np.load(tmp_path / "w.npy"), expected.weights, atol=1e-8)
+    assert run(*files, "--ridge", "0.1", "--raw", capsys=capsys)[0] == 0
+    expected = diw.kmm(train, trusted, ridge=0.1)
+    np.testing.assert_array_equal(np.load(tmp_path / "w.npy"), expected.weights)
+
+
+def test_a_table_with_words_and_missing_values(tmp_path: Path, capsys) -> None:
+    generator = np.random.default_rng(2)
+    for name, rows in (("a", 60), ("b", 30)):
+        lines = ["x,colour,label"]
+        for i in range(rows):
+            x = "" if i % 20 == 3 else f"{generator.normal():.4f}"
+            lines.append(f"{x},{generator.choice(['red', 'blue'])},{i}")
+        (tmp_path / f"{name}.csv").write_text("\n".join(lines) + "\n")
+    out = tmp_path / "w.csv"
+    code, text, error = run(
+        tmp_path / "a.csv", tmp_path / "b.csv", "--out", out, "--drop", "label", capsys=capsys
+    )
+    assert code == 0
+    assert "3 of 60 values missing" in error
+    assert len(read(out)) == 60
+    assert "trusted rows" in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["a.npy", "none.npy"], ["none.npy", "no such file"]),
+        (["a.npy", "b.csv"], ["b.csv", "both as arrays"]),
+        (["a.npy", "wide.npy"], ["wide.npy", "shape"]),
+        (["nan.npy", "a.npy"], ["nan.npy", "NaN"]),
+        (["text.npy", "a.npy"], ["text.npy", "readable"]),
+        (["empty.npy", "a.npy"], ["empty.npy", "no rows"]),
+        (["a.npy", "a.npy", "--bound", "0"], ["--bound"]),
+        (["a.npy", "a.npy", "--ridge", "-1"], ["--ridge"]),
+        (["a.npy", "a.npy", "--gamma", "0"], ["--gamma"]),
+        (["a.npy", "a.npy", "--gamma", "wide"], ["--gamma", "median"]),
+        (["a.npy", "a.npy", "--rank", "0"], ["--rank"]),
+        (["a.npy", "a.npy", "--out", "w.txt"], ["--out", "w.txt", ".csv"]),
+    ],
+)
+def test_wrong_use_is_one_line_and_nothing_is_written(
+    arguments, words, tmp_path: Path, monkeypatch, capsys
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    np.save("a.npy", np.arange(9.0))
+    np.save("wide.npy", np.ones((4, 3)))
+    np.save("nan.npy", np.array([1.0, np.nan]))
+    np.save("empty.npy", np.empty(0))
+    Path("text.npy").write_text("not an array")
+    Path("b.csv").write_text("x\n1\n")
+    before = set(tmp_path.iterdir())
+    if "--out" not in arguments:
+        arguments = [*arguments, "--out", "w.npy"]
+    code, out, error = run(*arguments, capsys=capsys)
+    assert code == 2, error
+    assert out == ""
+    assert len(error.strip().splitlines()) == 1
+    for word in words:
+        assert word in error
+    assert set(tmp_path.iterdir()) == before
