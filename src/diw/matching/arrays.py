@@ -32,9 +32,9 @@ class NumpyArrays:
         """Values as an array of this kind."""
         return np.asarray(values, dtype=np.float64)
 
-    def range(self, x: Array) -> tuple[Array, Array]:
-        """The smallest and the largest entry, of each column if there are columns."""
-        return np.minimum.reduce(x), np.maximum.reduce(x)
+    def middle(self, x: Array) -> Array:
+        """A median of each column."""
+        return np.partition(x, len(x) // 2, axis=0)[len(x) // 2]
 
     def clip(self, x: Array, high: float) -> Array:
         """Entries clipped to [0, high]; a fifth of the time of `np.clip`."""
@@ -107,9 +107,9 @@ class TorchArrays:
         """Values as a tensor on the device."""
         return self.torch.as_tensor(values, **self.options)
 
-    def range(self, x: Array) -> tuple[Array, Array]:
-        """The smallest and the largest entry, of each column if there are columns."""
-        return x.amin(dim=0), x.amax(dim=0)
+    def middle(self, x: Array) -> Array:
+        """A median of each column."""
+        return x.median(dim=0).values
 
     def clip(self, x: Array, high: float) -> Array:
         """Entries clipped to [0, high]."""

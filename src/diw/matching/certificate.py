@@ -37,7 +37,7 @@ def certify(problem: Problem, factor: Factor, found: Solution, w: Array) -> Cert
     weight = a @ V
     total, spread = float(w.sum()), float(w @ w)
     objective = 0.5 * float(a @ a) - float(b @ a) + 0.5 * (ridge - factor.shift) * spread
-    scale = max(largest(pull), largest(weight), ridge * problem.bound * 1e-3)
+    scale = max(largest(pull), largest(weight), min(1.0, problem.bound))
     residual = found.residual @ V
     moved = w - found.weights
     if largest(moved) > 0:

@@ -27,7 +27,7 @@ class Match:
     primal_residual: float
     """Largest violation of 0 ≤ w ≤ B and |mean(w) − 1| ≤ ε."""
     dual_residual: float
-    """max|(K+ωI)w − k + λ − s + t| / max(|Kw|, |k|)."""
+    """max|(K+ωI)w − k + λ − s + t| / max(|Kw|, |k|, min(1, B))."""
     complementarity: float
     """|λ|·(distance of Σw to the end of its band)/|objective|; s·w and t·(B − w) are 0."""
     trace_error: float

@@ -87,12 +87,13 @@ def newton(
                 level = levels[place]
         else:
             size = largest(gradient)
-            if total is not None:
-                size = max(size, abs(float(w.sum()) - total))
+            missing = 0.0 if total is None else abs(float(w.sum()) - total)
+            size = max(size, missing)
             # On the same free weights as before a full step has solved the problem; what is
             # left is rounding, and once it stops shrinking it stays.
             if size <= 1e-13 * scale or size >= 0.5 * smallest:
                 settled = full and before is not None and xp.same(free, before)
+                settled = settled and missing <= 1e-10 * system.size
                 stalled = stalled + 1 if settled and size >= 0.5 * smallest else 0
                 if size <= 1e-15 * scale or stalled > 1 or (settled and size <= 1e-13 * scale):
                     done = True
@@ -132,8 +133,10 @@ def _direction(
     h = V @ (s * 1.0)
     g = solve(h)
     curvature = float(((1.0 - g @ V) * s).sum())
-    if not curvature > 0:  # no weight is free: any step down will do, the line search scales it
-        curvature = 1.0
+    if not curvature > 0:  # no weight is free, so the sum moves only after a jump of unknown length
+        if abs(missing) <= 1e-10 * len(w):
+            return -x, 0.0
+        return 0.0 * x, -1.0 if missing > 0 else 1.0
     deta = -(missing - float(h @ x)) / curvature
     return -(x + g * deta), deta
 

@@ -114,18 +114,22 @@ def _check(bound: float, slack: float, ridge: float) -> None:
 
 
 def _scaled(xp: Arrays, train: Array, trusted: Array) -> tuple[Array, float]:
-    """All values, centred and divided by a power of two: no square overflows or vanishes."""
+    """All values, divided by a power of two: exact, and no square overflows or vanishes.
+
+    Columns are centred first, because products of far-off values cancel; at
+    their median, so that an outlier does not round the rest away. Values without
+    columns are only ever subtracted and stay as they are.
+    """
     n = len(train)
     z = xp.empty(n + len(trusted), *train.shape[1:])
     z[:n] = train
     z[n:] = trusted
-    lowest, highest = xp.range(z)
-    centre = 0.5 * lowest + 0.5 * highest
-    size = largest(highest - centre)
+    if z.ndim == 2:
+        z -= xp.middle(z[:: max(1, len(z) // 1000)])
+    size = largest(z)
     if not size < math.inf:
         name = "z_trusted" if largest(train) < math.inf else "z_train"
         raise ValueError(f"{name}: holds NaN or infinite values")
-    z -= centre
     if size == 0:
         return z, 1.0
     unit = 2.0 ** min(math.frexp(size)[1], 1023)

@@ -46,7 +46,7 @@ def solve_released(problem: Problem) -> tuple[Any, Certificate, int, str]:
     multipliers = np.array(answer["z"])[:, 0]
     pull = K @ w
     objective = float(0.5 * (w @ pull) - k @ w)
-    scale = max(float(np.abs(k).max()), float(np.abs(pull).max()))
+    scale = max(float(np.abs(k).max()), float(np.abs(pull).max()), min(1.0, bound))
     mean = float(w.mean())
     gap = float(answer["gap"])
     numbers = Certificate(
