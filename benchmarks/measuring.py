@@ -1,0 +1,195 @@
+"""How all matching benchmarks measure: turns, processes of their own, one table."""
+
+import os
+import platform
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+
+
+@dataclass
+class Times:
+    """Seconds of repeated calls: the clock's, and this process's processor's."""
+
+    wall: list[float] = field(default_factory=list)
+    processor: list[float] = field(default_factory=list)
+
+    def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Time one call."""
+        wall, processor = time.perf_counter(), time.process_time()
+        answer = function(*arguments)
+        self.processor.append(time.process_time() - processor)
+        self.wall.append(time.perf_counter() - wall)
+        return answer
+
+    def first(self, count: int) -> "Times":
+        """Those of the first calls."""
+        return Times(self.wall[:count], self.processor[:count])
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the table: a problem, our times, perhaps a competitor's, the goal."""
+
+    problem: str
+    ours: Times
+    goal: str
+    """What was promised, in words; empty: nothing was."""
+    reached: bool | None
+    """None: nothing was promised, or it was not measured."""
+    competitor: str = ""
+    theirs: Times | None = None
+    note: str = ""
+
+    @property
+    def ratio(self) -> float | None:
+        """Our median processor time over theirs, on the problems both were given."""
+        if self.theirs is None:
+            return None
+        count = len(self.theirs.processor)
+        return float(np.median(self.ours.processor[:count]) / np.median(self.theirs.processor))
+
+    def figures(self) -> dict[str, Any]:
+        """The row as JSON values, in seconds."""
+        return {
+            "problem": self.problem,
+            "ours": _summary(self.ours),
+            "competitor": self.competitor or None,
+            "theirs": None if self.theirs is None else _summary(self.theirs),
+            "ratio": self.ratio,
+            "goal": self.goal,
+            "reached": self.reached,
+            "note": self.note,
+        }
+
+
+def take_turns(
+    contenders: Mapping[str, Callable[[Any], Any]],
+    problems: Sequence[Any],
+    limits: Mapping[str, int] | None = None,
+) -> tuple[dict[str, Times], dict[str, list[Any]]]:
+    """Give every problem to every contender in turn, so that a busy machine slows all alike.
+
+    Args:
+        contenders: Functions of a problem, by name; each is called once before, to warm up.
+        problems: The problems in their order.
+        limits: How many problems a slow contender is given.
+    """
+    times = {name: Times() for name in contenders}
+    answers: dict[str, list[Any]] = {name: [] for name in contenders}
+    for function in contenders.values():
+        function(problems[0])
+    for place, problem in enumerate(problems):
+        for name, function in contenders.items():
+            if place < (limits or {}).get(name, len(problems)):
+                answers[name].append(times[name].call(function, problem))
+    return times, answers
+
+
+@dataclass(frozen=True)
+class Alone:
+    """What a process of its own took, start to end, and printed."""
+
+    times: Times
+    peak: float
+    """GiB of memory at its peak."""
+    output: str
+
+
+def run_alone(arguments: Sequence[str], *, threads: int = 1) -> Alone:
+    """Run `python ARGUMENTS` with a number of threads.
+
+    The system counts a child's peak memory from its parent's, so the parent must
+    stay small: data that fill gigabytes are made in the child, or on disk.
+    """
+    names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+    started = time.perf_counter()
+    process = subprocess.Popen(
+        [sys.executable, *arguments],
+        stdout=subprocess.PIPE,
+        text=True,
+        env=os.environ | dict.fromkeys(names, str(threads)),
+    )
+    assert process.stdout is not None
+    output = process.stdout.read()
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    process.stdout.close()
+    wall = time.perf_counter() - started
+    if process.returncode:
+        raise RuntimeError(f"{' '.join(arguments)} ended with {process.returncode}")
+    unit = 2**30 if sys.platform == "darwin" else 2**20
+    times = Times([wall], [usage.ru_utime + usage.ru_stime])
+    return Alone(times, usage.ru_maxrss / unit, output)
+
+
+def machine() -> dict[str, str]:
+    """Where the figures come from."""
+    packages = ("numpy", "scipy", "torch", "qpsolvers")
+    return {
+        "processors": str(os.cpu_count()),
+        "model": _processor(),
+        "threads": os.environ.get("OMP_NUM_THREADS", "not set"),
+        "python": platform.python_version(),
+        **{name: version(name) for name in packages},
+    }
+
+
+def print_table(rows: Sequence[Row]) -> None:
+    """The aligned table; times are processor time but for the column that says wall."""
+    head = ["problem", "ours: median", "p95", "wall", "against", "median", "p95", "ratio", "goal"]
+    lines = [[*head, "reached", ""]]
+    for row in rows:
+        ours, theirs, ratio = row.ours, row.theirs, row.ratio
+        lines.append(
+            [
+                row.problem,
+                *_shown(ours.processor),
+                _shown(ours.wall)[0],
+                row.competitor,
+                *(_shown(theirs.processor) if theirs else ("", "")),
+                "" if ratio is None else f"1/{1 / ratio:.1f}",
+                row.goal,
+                {True: "yes", False: "NO", None: ""}[row.reached],
+                row.note,
+            ]
+        )
+    widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
+    print("\nmedian, p95: processor time; wall: the clock's median; ratio: of processor medians")
+    for line in lines:
+        cells = [cell.ljust(width) for cell, width in zip(line, widths, strict=True)]
+        print("  ".join(cells).rstrip())
+
+
+def _shown(seconds: Sequence[float]) -> tuple[str, str]:
+    """Median and 95th percentile with a unit; the latter only of ten or more."""
+    if not seconds:
+        return "", ""
+    middle, high = np.median(seconds), np.quantile(seconds, 0.95)
+    unit, name = (1.0, "s") if middle >= 1 else (1e3, "ms")
+    return f"{middle * unit:.2f} {name}", f"{high * unit:.2f}" if len(seconds) >= 10 else ""
+
+
+def _summary(times: Times) -> dict[str, Any]:
+    kinds = {"wall": times.wall, "processor": times.processor}
+    summary: dict[str, Any] = {"calls": len(times.wall)}
+    for name, seconds in kinds.items():
+        if seconds:
+            summary[f"{name}_median"] = float(np.median(seconds))
+            summary[f"{name}_p95"] = float(np.quantile(seconds, 0.95))
+    return summary
+
+
+def _processor() -> str:
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as file:  # noqa: PTH123
+            names = [line.split(":")[1].strip() for line in file if line.startswith("model name")]
+        return names[0] if names else platform.machine()
+    except OSError:
+        return platform.processor() or platform.machine()
