@@ -122,3 +122,17 @@ def test_no_two_methods_look_alike() -> None:
     names += ["siw-f", "siw-l", "diw1-f", "diw2-f", "diw3-f", "diw1-l", "diw3-l"]
     assert len({look(name, names) for name in names}) == 14
     assert len(set(CLASSES)) == 10
+
+
+@pytest.mark.parametrize("methods", [("diw",), ("diw", *(f"a variant {n}" for n in range(7)))])
+def test_the_legend_stays_inside_the_figure(methods, tmp_path: Path) -> None:
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    cells = [cell(m, trials(tmp_path / "runs", "diw", (80, 84), name=m)) for m in methods]
+    figure = accuracy_curves(read_sheet(write_experiment(tmp_path, cells))).figure
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()
+    (legend,) = figure.legends
+    extent = legend.get_window_extent(canvas.get_renderer())
+    assert 0 <= extent.x0 < extent.x1 <= figure.bbox.width
+    assert len(legend.get_texts()) == len(methods)

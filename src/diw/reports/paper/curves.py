@@ -54,7 +54,7 @@ def denoising_curves(sheet: Sheet) -> Drawing:
             line[0].set_ylabel(f"{_data(sheet, settings)}\naccuracy, %")
         _label_epochs(axes)
         handles = [_handle(SUBSET_KEYS[kind][1], *SUBSETS[kind]) for kind in SUBSET_KEYS]
-        legend_above(figure, handles, columns=4)
+        legend_above(figure, handles)
     return Drawing(
         sheet.name, f"Accuracy of {method} on parts of the training data, {_over(sheet)}.", figure
     )

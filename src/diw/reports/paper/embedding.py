@@ -75,7 +75,7 @@ def _drawing(sheet: Sheet, setting: Setting) -> Drawing:
             for n in sorted(numbers)[: len(CLASSES)]
         ]
         if handles:
-            legend_above(figure, handles, columns=len(CLASSES))
+            legend_above(figure, handles)
     synthetic = any(sheet.at(setting, method).synthetic for method in sheet.methods)
     place = f"{setting.data_title}{' (synthetic)' if synthetic else ''}, {setting.label}"
     return Drawing(

@@ -18,6 +18,11 @@ WIDTH = 5.5
 
 DPI = 220
 
+LETTERS = 105
+"""How many letters of a legend fit in the text width."""
+HANDLE = 6
+"""Letters that a legend's line and the space around it take."""
+
 _BLUE, _VERMILION, _GREEN, _PINK, _SKY, _ORANGE, _GREY = COLOURS
 
 METHODS = {
@@ -149,12 +154,16 @@ def empty(axes: "Axes", reason: str) -> None:
     )
 
 
-def legend_above(figure: "Figure", handles: Sequence[Any], columns: int = 7) -> None:
-    """One legend for all panels, above them."""
+def legend_above(figure: "Figure", handles: Sequence[Any]) -> None:
+    """One legend for all panels, above them, in as many rows as its words need."""
+    room = LETTERS * figure.get_figwidth() / WIDTH
+    longest = max((len(str(handle.get_label())) for handle in handles), default=0)
+    columns = max(1, int(room // (longest + HANDLE)))
+    rows = -(-len(handles) // columns)
     figure.legend(
         handles=list(handles),
         loc="outside upper center",
-        ncols=min(columns, max(1, len(handles))),
+        ncols=max(1, -(-len(handles) // max(1, rows))),  # rows of equal length
         handlelength=2.2,
         columnspacing=1.2,
     )
