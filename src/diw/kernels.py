@@ -103,7 +103,7 @@ def distance_quantile(z: Any, level: float) -> float:
         gaps = np.sqrt(squares[squares > 0]) if value == 0 else squares[:0]
     if value == 0:
         value = float(gaps.min(where=gaps > 0, initial=np.inf))
-    return value if math.isfinite(value) else 0.0
+    return float(value) if math.isfinite(value) else 0.0
 
 
 def _around(values: Floats, position: float) -> tuple[float, float, float]:

@@ -52,6 +52,10 @@ class NumpyArrays:
         """Where a mask is true."""
         return mask.nonzero()[0]
 
+    def floats(self, mask: Array) -> Array:
+        """A mask, or numbers, as float64."""
+        return mask.astype(np.float64)
+
     def submatrix(self, matrix: Array, rows: Array) -> Array:
         """The rows and columns of a square matrix at some places."""
         return matrix[np.ix_(rows, rows)]
@@ -126,6 +130,10 @@ class TorchArrays:
     def places(self, mask: Array) -> Array:
         """Where a mask is true."""
         return mask.nonzero()[:, 0]
+
+    def floats(self, mask: Array) -> Array:
+        """A mask, or numbers, as float64."""
+        return mask.double()
 
     def submatrix(self, matrix: Array, rows: Array) -> Array:
         """The rows and columns of a square matrix at some places."""

@@ -70,8 +70,12 @@ def kmm(
     """
     if on_failure not in ("raise", "warn"):
         raise ValueError(f"on_failure: must be 'raise' or 'warn', not {on_failure!r}")
+    if not tol > 0:
+        raise ValueError(f"tol: must be positive, not {tol}")
     if rank is not None and rank < 1:
         raise ValueError(f"rank: must be at least 1, not {rank}")
+    if max_iterations < 1:
+        raise ValueError(f"max_iterations: must be at least 1, not {max_iterations}")
     if solver not in ("diw", "cvxopt"):
         raise ValueError(f"solver: must be 'diw' or 'cvxopt', not {solver!r}")
     task = problem(

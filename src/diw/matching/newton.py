@@ -16,7 +16,7 @@ A step costs O(n r²) and stores nothing larger than V.
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from diw.matching.arrays import Array, largest
+from diw.matching.arrays import Array, Arrays, largest
 from diw.matching.system import System
 
 FALL = 100.0  # by how much the ridge falls from one level of the path to the next
@@ -103,7 +103,7 @@ def newton(
             break
         s = free if ratio is None else free * ratio
         solve = system.newton_solver(level, s, free)
-        dy, deta = _direction(solve, V, s, gradient, w, total)
+        dy, deta = _direction(xp, solve, V, s, gradient, w, total)
         du = _image(dy, deta, V, ratio)
         slope = float(gradient @ dy) + (0.0 if total is None else deta * (float(w.sum()) - total))
         y, eta, u, w, gradient, full = _search(
@@ -123,14 +123,20 @@ def _image(y: Array, eta: float, V: Array, ratio: Array | None) -> Array:
 
 
 def _direction(
-    solve: Callable[[Array], Array], V: Array, s: Array, F: Array, w: Array, total: float | None
+    xp: Arrays,
+    solve: Callable[[Array], Array],
+    V: Array,
+    s: Array,
+    F: Array,
+    w: Array,
+    total: float | None,
 ) -> tuple[Array, float]:
     """Newton's direction in y and η."""
     x = solve(F)
     if total is None:
         return -x, 0.0
     missing = float(w.sum()) - total
-    h = V @ (s * 1.0)
+    h = V @ xp.floats(s)
     g = solve(h)
     curvature = float(((1.0 - g @ V) * s).sum())
     if not curvature > 0:  # no weight is free, so the sum moves only after a jump of unknown length

@@ -19,7 +19,7 @@ def solve(system: System, *, max_iterations: int) -> Solution:
     else:
         start, eta, levels = system.b * 0.0, 0.0, path(system)
     if len(system.V) <= NEWTON_RANK or len(levels) <= SHORT_PATH:
-        found = newton(system, start, eta, levels, max_iterations=NEWTON_STEPS)
+        found = newton(system, start, eta, levels, max_iterations=min(NEWTON_STEPS, max_iterations))
         if found.done:
             return found
         spent = found.iterations

@@ -86,7 +86,7 @@ class System:
             return _positive(xp, lambda jitter: _plus(xp, gram(V, s), level + jitter))
         # With the square factor: by Woodbury, through the free part of K.
         if self.nearly_diagonal:
-            inner = self._conjugate_gradients(level, free * 1.0)
+            inner = self._conjugate_gradients(level, xp.floats(free))
             return lambda right: (right - V @ inner(right @ V)) / level
         rows = xp.places(free)
         if not len(rows):
