@@ -14,8 +14,14 @@ from diw.recipe import Recipe
     ],
 )
 def test_learning_rates_by_epoch(schedule, rates) -> None:
-    recipe = Recipe(lr=0.1, schedule=schedule)
+    recipe = Recipe(lr=0.1, schedule=schedule, ramp=0)
     assert {epoch: recipe.learning_rate(epoch) for epoch in rates} == pytest.approx(rates)
+
+
+def test_the_rate_rises_over_the_ramp() -> None:
+    recipe = Recipe(lr=0.1, schedule="constant", ramp=4)
+    rates = [recipe.learning_rate(epoch) for epoch in range(1, 7)]
+    assert rates == pytest.approx([0.02, 0.04, 0.06, 0.08, 0.1, 0.1])
 
 
 def test_optimisers() -> None:
@@ -38,6 +44,7 @@ def test_optimisers() -> None:
         {"lr": float("nan")},
         {"momentum": -1},
         {"weight_decay": -1},
+        {"ramp": -1},
         {"optimizer": "lion"},
         {"reduction": "none"},
         {"schedule": "cosine"},

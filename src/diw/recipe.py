@@ -36,6 +36,8 @@ class Recipe:
     """L2 penalty of the optimiser."""
     schedule: str = "step:40:0.1"
     """"constant", "step:EPOCHS:FACTOR" or "exponential:FACTOR", applied epoch by epoch."""
+    ramp: int = 4
+    """Epochs over which the learning rate rises to what the schedule says, from a part of it."""
     reduction: Literal["mean", "sum"] = "sum"
     """Whether weighted losses are averaged or, as in the paper's experiments, summed."""
 
@@ -45,7 +47,7 @@ class Recipe:
                 raise UsageError(f"{name}: must be at least 1, and is {getattr(self, name)}")
         if not self.lr > 0:
             raise UsageError(f"lr: must be positive, and is {self.lr}")
-        for name in ("momentum", "weight_decay"):
+        for name in ("momentum", "weight_decay", "ramp"):
             if not getattr(self, name) >= 0:
                 raise UsageError(f"{name}: must not be negative, and is {getattr(self, name)}")
         if self.optimizer not in ("sgd", "adam"):
@@ -66,6 +68,9 @@ class Recipe:
 
     def learning_rate(self, epoch: int) -> float:
         """The learning rate in epoch `epoch` (from 1): a function of the epoch, so no state."""
+        return self._scheduled(epoch) * min(1.0, epoch / (self.ramp + 1))
+
+    def _scheduled(self, epoch: int) -> float:
         kind, *numbers = self.schedule.split(":")
         try:
             if kind == "constant" and not numbers:
