@@ -1,9 +1,7 @@
-"""How all matching benchmarks measure: turns, processes of their own, one table."""
+"""How matching is measured: contenders take turns, and one table shows all."""
 
 import os
 import platform
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -92,43 +90,6 @@ def take_turns(
     return times, answers
 
 
-@dataclass(frozen=True)
-class Alone:
-    """What a process of its own took, start to end, and printed."""
-
-    times: Times
-    peak: float
-    """GiB of memory at its peak."""
-    output: str
-
-
-def run_alone(arguments: Sequence[str], *, threads: int = 1) -> Alone:
-    """Run `python ARGUMENTS` with a number of threads.
-
-    The system counts a child's peak memory from its parent's, so the parent must
-    stay small: data that fill gigabytes are made in the child, or on disk.
-    """
-    names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-    started = time.perf_counter()
-    process = subprocess.Popen(
-        [sys.executable, *arguments],
-        stdout=subprocess.PIPE,
-        text=True,
-        env=os.environ | dict.fromkeys(names, str(threads)),
-    )
-    assert process.stdout is not None
-    output = process.stdout.read()
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    process.stdout.close()
-    wall = time.perf_counter() - started
-    if process.returncode:
-        raise RuntimeError(f"{' '.join(arguments)} ended with {process.returncode}")
-    unit = 2**30 if sys.platform == "darwin" else 2**20
-    times = Times([wall], [usage.ru_utime + usage.ru_stime])
-    return Alone(times, usage.ru_maxrss / unit, output)
-
-
 def machine() -> dict[str, str]:
     """Where the figures come from."""
     packages = ("numpy", "scipy", "torch", "qpsolvers")
@@ -136,6 +97,7 @@ def machine() -> dict[str, str]:
         "processors": str(os.cpu_count()),
         "model": _processor(),
         "threads": os.environ.get("OMP_NUM_THREADS", "not set"),
+        "load": f"{os.getloadavg()[0]:.1f}",  # above 1 others are at work: the clock runs on
         "python": platform.python_version(),
         **{name: version(name) for name in packages},
     }
