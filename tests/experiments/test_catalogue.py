@@ -129,7 +129,8 @@ def test_the_papers_label_noise_protocol(data, shift, expected) -> None:
     bound = spec.method_fields["bound"]
     assert (recipe.optimizer, recipe.lr, recipe.weight_decay, bound, spec.model) == expected
     assert (recipe.epochs, recipe.batch_size, recipe.trusted_batch_size) == (400, 256, 256)
-    assert (recipe.schedule, recipe.reduction, recipe.momentum) == ("step:100:0.1", "sum", 0)
+    assert (recipe.schedule, recipe.reduction) == ("step:100:0.1", "sum")
+    assert (recipe.momentum, recipe.ramp) == (0, 0)
     assert (spec.trusted, spec.trusted_in_train, spec.shift) == (1000, True, shift)
     assert spec.train_samples is None
     assert spec.test_samples is None
@@ -153,7 +154,8 @@ def test_the_papers_class_prior_protocol() -> None:
     assert (spec.method_fields["gamma"], spec.method_fields["bound"]) == ("quantile:0.99", 100.0)
     recipe = spec.recipe
     assert (recipe.schedule, recipe.weight_decay) == ("exponential:0.993", 1e-5)
-    assert (recipe.batch_size, recipe.trusted_batch_size, recipe.momentum) == (256, 100, 0)
+    assert (recipe.batch_size, recipe.trusted_batch_size) == (256, 100)
+    assert (recipe.momentum, recipe.ramp) == (0, 0)
 
 
 def test_trials_of_all_methods_share_data_noise_and_initialisation(monkeypatch) -> None:

@@ -37,6 +37,7 @@ def test_curves_are_means_with_a_band_and_empty_panels_say_why(tmp_path: Path) -
     edges = band.get_paths()[0].get_extents()
     assert (edges.y0, edges.y1) == (pytest.approx(82 - spread), pytest.approx(84 + spread))
     assert not second.lines
+    assert len(first.get_yticks()) > 1  # an empty neighbour takes no ticks away
     assert texts(drawing.figure) == ["no data"]
     assert "2 trials" in drawing.caption
 

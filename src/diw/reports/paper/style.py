@@ -146,8 +146,10 @@ def look(method: str, methods: Sequence[str]) -> tuple[str, str]:
 
 def empty(axes: "Axes", reason: str) -> None:
     """Say in an empty panel why it is empty."""
-    axes.set_xticks([])
-    axes.set_yticks([])
+    # Ticks are hidden, not removed: panels of a row share their axes.
+    axes.tick_params(bottom=False, labelbottom=False)
+    if len(axes.get_shared_y_axes().get_siblings(axes)) == 1:
+        axes.tick_params(left=False, labelleft=False)
     axes.grid(visible=False)
     axes.text(
         0.5, 0.5, reason, ha="center", va="center", transform=axes.transAxes, color=MUTED, wrap=True
