@@ -12,6 +12,10 @@ from typing import Any
 import numpy as np
 from scipy.linalg import lapack
 
+_potrf: Any = lapack.dpotrf  # pyright: ignore
+_potrs: Any = lapack.dpotrs  # pyright: ignore
+_trtrs: Any = lapack.dtrtrs  # pyright: ignore
+
 Array = Any  # numpy.ndarray or torch.Tensor, float64
 
 _COLUMNS = 1 << 15  # of a factor in one block of a Gram matrix: V·s stays in the cache
@@ -75,19 +79,17 @@ class NumpyArrays:
     def solver(self, matrix: Array) -> Callable[[Array], Array] | None:
         """A function that solves with a positive definite matrix, which it overwrites."""
         # The matrix is symmetric: its transpose is in the order LAPACK works in place on.
-        factor, failed = lapack.dpotrf(matrix.T, lower=0, clean=0, overwrite_a=1)  # pyright: ignore
-        if failed:
-            return None
-        return lambda right: lapack.dpotrs(factor, right, lower=0)[0]  # pyright: ignore
+        factor, failed = _potrf(matrix.T, 0, 0, 1)
+        return None if failed else lambda right: _potrs(factor, right, 0)[0]
 
     def cholesky(self, matrix: Array) -> Array | None:
         """The lower factor of a positive definite matrix; None when it is not."""
-        factor, failed = lapack.dpotrf(matrix.T, lower=0, clean=1)  # pyright: ignore
+        factor, failed = _potrf(matrix.T, lower=0, clean=1)
         return None if failed else factor.T
 
     def forward(self, lower: Array, right: Array) -> Array:
         """Solve with a lower triangular matrix."""
-        return lapack.dtrtrs(lower.T, right, lower=0, trans=1)[0]  # pyright: ignore
+        return _trtrs(lower.T, right, lower=0, trans=1)[0]
 
 
 class TorchArrays:

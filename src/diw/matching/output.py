@@ -11,12 +11,11 @@ from diw.matching.arrays import Array
 def like(z: Any, w: Array, bound: float) -> Any:
     """`w` with the kind, device and precision of `z`; rounding never lifts a weight past B."""
     tensor = hasattr(z, "detach")
-    kind = str(z.dtype) if tensor else getattr(z, "dtype", np.float64)
-    single = (
-        kind in ("torch.float32", "torch.float16", "torch.bfloat16")
-        if tensor
-        else (kind in (np.float32, np.float16))
-    )
+    if tensor:
+        single = z.is_floating_point() and z.itemsize < 8
+    else:
+        dtype = getattr(z, "dtype", None)
+        single = dtype is not None and dtype.kind == "f" and dtype.itemsize < 8
     if tensor and not isinstance(w, np.ndarray):
         return w.float().clamp(max=float(_below(bound))) if single else w
     w = to_numpy(w)

@@ -9,6 +9,7 @@ from diw import kernels
 from diw.matching.arrays import Array, Arrays, NumpyArrays, TorchArrays, largest
 
 _NUMPY = NumpyArrays()
+SMALL = 512  # up to so many rows the slow way is fast enough
 _LARGEST = 1e300  # a γ beyond it makes K the identity just the same, and never meets ∞ · 0
 
 
@@ -116,16 +117,16 @@ def _check(bound: float, slack: float, ridge: float) -> None:
 def _scaled(xp: Arrays, train: Array, trusted: Array) -> tuple[Array, float]:
     """All values, divided by a power of two: exact, and no square overflows or vanishes.
 
-    Columns are centred first, because products of far-off values cancel; at
-    their median, so that an outlier does not round the rest away. Values without
-    columns are only ever subtracted and stay as they are.
+    Many rows are centred first: `kernels.squared_distances` loses digits far from
+    the origin and makes up for them by another way, which is slow. The centre is
+    a median, so that an outlier does not round the rest away.
     """
     n = len(train)
     z = xp.empty(n + len(trusted), *train.shape[1:])
     z[:n] = train
     z[n:] = trusted
-    if z.ndim == 2:
-        z -= xp.middle(z[:: max(1, len(z) // 1000)])
+    if z.ndim == 2 and len(z) > SMALL:
+        z -= xp.middle(z[:: len(z) // SMALL])
     size = largest(z)
     if not size < math.inf:
         name = "z_trusted" if largest(train) < math.inf else "z_train"

@@ -45,9 +45,16 @@ class System:
         return self.V.shape[1]
 
     @cached_property
-    def reach(self) -> Array:
-        """(r,) V·1, the image of equal weights."""
-        return self.V.sum(1)
+    def ratio(self) -> Array | None:
+        """(n,) ω over each sample's ridge, None where all are 1."""
+        return None if self.extra is None else self.ridge / (self.ridge + self.extra)
+
+    def image(self, y: Array, eta: float) -> Array:
+        """(n,) the weights of a dual point before clipping: (Vᵀy + η) · ratio."""
+        u = y @ self.V
+        if eta:
+            u += eta
+        return u if self.ratio is None else u * self.ratio
 
     def thinned(self, stride: int) -> "System":
         """Every `stride`-th sample, scaled so that the dual solution stays close."""
@@ -79,25 +86,25 @@ class System:
 
         return woodbury
 
-    def newton_solver(self, level: float, s: Array, free: Array) -> Callable[[Array], Array]:
-        """A function that solves (level·I + V diag(s) Vᵀ) x = right; `s` is zero where not free."""
-        V, xp = self.V, self.xp
+    def newton_solver(self, s: Array, free: Array) -> Callable[[Array], Array]:
+        """A function that solves (ωI + V diag(s) Vᵀ) x = right; `s` is zero where not free."""
+        V, xp, ridge = self.V, self.xp, self.ridge
         if self.K is None or self.extra is not None:
-            return _positive(xp, lambda jitter: _plus(xp, gram(V, s), level + jitter))
+            return _positive(xp, lambda jitter: _plus(xp, gram(V, s), ridge + jitter))
         # With the square factor: by Woodbury, through the free part of K.
         if self.nearly_diagonal:
-            inner = self._conjugate_gradients(level, xp.floats(free))
-            return lambda right: (right - V @ inner(right @ V)) / level
+            inner = self._conjugate_gradients(s)
+            return lambda right: (right - V @ inner(right @ V)) / ridge
         rows = xp.places(free)
         if not len(rows):
-            return lambda right: right / level
+            return lambda right: right / ridge
         part, K = V[:, rows], xp.submatrix(self.K, rows)
-        solve = _positive(xp, lambda jitter: _plus(xp, K + 0.0, level + jitter))
-        return lambda right: (right - part @ solve(right @ part)) / level
+        solve = _positive(xp, lambda jitter: _plus(xp, K + 0.0, ridge + jitter))
+        return lambda right: (right - part @ solve(right @ part)) / ridge
 
-    def _conjugate_gradients(self, level: float, mask: Array) -> Callable[[Array], Array]:
-        """Solve (level·I + K) on the free samples, zero elsewhere; K is close to the identity."""
-        K = self.K
+    def _conjugate_gradients(self, mask: Array) -> Callable[[Array], Array]:
+        """Solve (ωI + K) on the free samples, zero elsewhere; K is close to the identity."""
+        K, ridge = self.K, self.ridge
 
         def solve(right: Array) -> Array:
             residual = right * mask
@@ -107,7 +114,7 @@ class System:
             for _ in range(CG_STEPS):
                 if size <= target:
                     break
-                q = (K @ p) * mask + level * p
+                q = (K @ p) * mask + ridge * p
                 step = size / float(p @ q)
                 x, residual = x + step * p, residual - step * q
                 before, size = size, float(residual @ residual)
@@ -125,13 +132,10 @@ def _plus(xp: Arrays, matrix: Array, value: Array | float) -> Array:
 
 def _positive(xp: Arrays, matrix: Callable[[float], Array]) -> Callable[[Array], Array]:
     """Solve with `matrix(0.0)`, which is positive definite, if need be up to rounding."""
-    built = matrix(0.0)
-    solve = xp.solver(built)
-    jitter = 0.0
-    while solve is None and jitter < 1e-6:  # relative to the mean of the diagonal
-        jitter = max(jitter * 100, 1e-15)
-        built = matrix(0.0)
-        solve = xp.solver(matrix(jitter * float(built.trace())))
-    if solve is None:
-        raise MatchingError("kernel mean matching: a linear system is singular; raise the ridge")
+    solve, jitter = xp.solver(matrix(0.0)), 1e-15
+    while solve is None:
+        if jitter > 1e-6:
+            raise MatchingError("kernel mean matching: a linear system is singular; raise ridge")
+        trace = float(matrix(0.0).trace())
+        solve, jitter = xp.solver(matrix(jitter * trace)), 100 * jitter
     return solve
