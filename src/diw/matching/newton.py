@@ -68,28 +68,21 @@ def newton(system: System, y: Array, eta: float, *, max_iterations: int) -> Solu
     xp = system.xp
     scale = max(largest(system.b), 1.0)
     point = _point(system, y, eta, system.image(y, eta))
-    before, smallest, full, stalled, done = None, float("inf"), False, 0, False
-    iteration = 0
+    before, smallest, full, done, iteration = point.w, float("inf"), False, False, 0
     for iteration in range(max_iterations + 1):
         free = point.w == point.u
-        size = max(largest(point.F), abs(point.excess))
-        if size <= ROUNDING * scale or size >= 0.5 * smallest:
-            # On the same free weights as before a full step has solved the problem: what
-            # is left is rounding, and once it stops shrinking it stays.
-            settled = full and before is not None and xp.same(free, before)
-            settled = settled and abs(point.excess) <= 1e-10 * system.size
-            stalled = stalled + 1 if settled and size >= 0.5 * smallest else 0
-            if (
-                stalled > 1
-                or size <= 1e-2 * ROUNDING * scale
-                or (settled and size <= ROUNDING * scale)
-            ):
+        # A full step that leaves the same weights free has solved the problem; what is
+        # left is rounding, and once that stops shrinking it stays.
+        if full and abs(point.excess) <= 1e-10 * system.size and xp.same(free, before):
+            size = max(largest(point.F), abs(point.excess))
+            if size <= ROUNDING * scale or size >= 0.5 * smallest:
                 done = True
                 break
+            smallest = size
         if iteration == max_iterations:
             break
-        before, smallest = free, min(size, smallest)
         dy, deta = _direction(system, point, free)
+        before = free
         point, full = _step(system, point, dy, deta)
     return Solution(point.w, point.y, point.eta, point.F, iteration, done)
 
