@@ -11,13 +11,14 @@ import pytest
 from diw.experiments.catalogue import catalogue, find_experiments
 from diw.experiments.reproduce import read_filter
 
-TABLES = ("label-noise", "class-prior", "weight-distance", "ablation", "trusted-size")
+TABLES = ("label-noise", "class-prior", "weight-distance", "ablation", "trusted-size", "solver")
 FIGURES = {
     "label-noise": ["label-noise-curves"],
     "weights": [f"weights-cifar-10-{noise}" for noise in ("0.3-pair", "0.4-symmetric")],
     "tsne": ["tsne-cifar-10"],
     "denoising": ["denoising"],
     "trusted-size": ["trusted-size"],
+    "solver": ["solver-curves"],
 }
 PART = "data=cifar-10,data=fashion-mnist,noise=0.4s,noise=prior:0.2,100"
 
@@ -87,7 +88,7 @@ def test_every_claim_has_a_computed_verdict(smoke) -> None:
         for claim in experiment.claims:
             assert f"- {claim['text']} " in out
             assert f"- {claim['text']} " in (folder / name / f"{name}.md").read_text()
-    assert page.count("data:image/png;base64,") == 7
+    assert page.count("data:image/png;base64,") == 8
     assert "synthetic" in page
     assert "http" not in page.replace("http-equiv", "")
     assert "diw is best on average (too few trials for a test)" in out
