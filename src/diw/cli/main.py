@@ -11,7 +11,10 @@ import click
 from diw._version import __version__
 from diw.errors import RunError, UsageError
 
-VERBS = ("compare", "data", "evaluate", "methods", "predict", "report", "reproduce", "train", "weights")
+VERBS = (
+    *("compare", "train", "predict", "evaluate"),
+    *("weights", "methods", "data", "report", "reproduce"),
+)
 """Each is a module of this package that holds a click command of the same name."""
 
 EXAMPLES = """
