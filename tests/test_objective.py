@@ -1,4 +1,6 @@
+import collections
 import copy
+import pickle
 
 import pytest
 import torch
@@ -239,6 +241,42 @@ def test_a_criterion_that_averages_is_named() -> None:
     objective = Objective(plain_network(), "uniform", samples(5), criterion=nn.CrossEntropyLoss())
     with pytest.raises(UsageError, match=r'criterion: it must give one loss a sample.*"none"'):
         objective(samples(16))
+
+
+@pytest.mark.parametrize("wrong", [[1.0, -1.0], [1.0, float("nan")], [[1.0], [1.0]]])
+def test_true_weights_are_checked(wrong) -> None:
+    with pytest.raises(UsageError, match=r"^true_weights: "):
+        Objective(plain_network(), "truth", samples(5), true_weights=wrong)
+
+
+def test_an_objective_can_be_pickled() -> None:
+    objective = Objective(plain_network(), "diw", samples(20))
+    again = pickle.loads(pickle.dumps(objective))
+    batch = samples(16)
+    assert torch.equal(objective.weigh(batch).train, again.weigh(batch).train)
+
+
+def test_mappings_that_are_no_dicts_are_keyword_inputs() -> None:
+    class Named(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = nn.Linear(4, 3)
+
+        def forward(self, x):
+            return self.inner(input=x)  # a tapped layer called by keyword
+
+    def batch(n):
+        inputs, targets = samples(n)
+        return collections.UserDict(x=inputs), targets
+
+    for method in ("diw", "diw2-f", "reweight"):
+        assert Objective(Named(), method, batch(30))(batch(16)).loss.isfinite()
+
+
+def test_frozen_networks_are_told_apart_from_errors_of_torch() -> None:
+    model = plain_network().requires_grad_(False)
+    with pytest.raises(UsageError, match="every parameter is frozen"):
+        Objective(model, "reweight", samples(20))(samples(16))
 
 
 def test_bad_batch_and_epoch() -> None:

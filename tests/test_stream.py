@@ -40,8 +40,13 @@ def test_passes_are_in_different_orders() -> None:
 
 @pytest.mark.parametrize(
     "trusted",
-    [samples(6), Batch(*samples(6)), TensorDataset(*samples(6))],
-    ids=["tensors", "batch", "dataset"],
+    [
+        samples(6),
+        tuple(part.numpy() for part in samples(6)),
+        Batch(*samples(6)),
+        TensorDataset(*samples(6)),
+    ],
+    ids=["tensors", "arrays", "batch", "dataset"],
 )
 def test_the_usual_forms_of_a_data_set(trusted) -> None:
     batch = TrustedStream(as_rows(trusted), 4, 0).draw()
@@ -64,6 +69,9 @@ def test_dict_inputs_and_unlabelled_samples() -> None:
         ((torch.zeros(0, 4), torch.zeros(0)), "the trusted set is empty"),
         ((torch.zeros(3, 4), torch.zeros(2)), "3 inputs but 2 targets"),
         (3, "give \\(inputs, targets\\)"),
+        (torch.zeros(3, 4), "inputs and targets together"),
+        (([1, 2], [0, 1]), "give tensors or NumPy arrays, not int"),
+        (Batch(torch.zeros(3, 4), torch.zeros(2)), "3 inputs but 2 targets"),
     ],
 )
 def test_bad_trusted_sets(trusted, message) -> None:

@@ -125,11 +125,11 @@ class Objective:
         self.task: Task = task or PlainTask(
             train=None if train is None else as_rows(train),  # type: ignore[arg-type]
             trusted=rows,
-            true_weights=true_weights,
+            true_weights=_checked_weights(true_weights),
             criterion=criterion,
             trusted_criterion=trusted_criterion,
-            make_model=make_model or _not_given("make_model", self.method),
-            pretrain=pretrain or _not_given("pretrain", self.method),
+            make_model=make_model or _NotGiven("make_model", self.method.name),
+            pretrain=pretrain or _NotGiven("pretrain", self.method.name),
         )
         self._stream = TrustedStream(rows, trusted_batch_size, seed)
         self._around = Surroundings(
@@ -277,8 +277,27 @@ class Objective:
         return Result(loss, step.fit.values, Weights(torch.ones_like(losses)))
 
 
-def _not_given(argument: str, method: Weighting) -> Callable[..., nn.Module]:
-    def refuse(*_: Any) -> nn.Module:
-        raise UsageError(f"{argument}: {method.name} needs it; give Objective(…, {argument}=…)")
+@dataclass(frozen=True)
+class _NotGiven:
+    """Stands for an argument that only some methods need, and says so when one asks."""
 
-    return refuse
+    argument: str
+    method: str
+
+    def __call__(self, *_: Any) -> nn.Module:
+        raise UsageError(
+            f"{self.argument}: {self.method} needs it; give Objective(…, {self.argument}=…)"
+        )
+
+
+def _checked_weights(weights: Any) -> Tensor | None:
+    """True weights as a vector of finite numbers that are not negative."""
+    if weights is None:
+        return None
+    values = torch.as_tensor(weights)
+    if values.ndim != 1 or not bool((values >= 0).all()) or not bool(values.isfinite().all()):
+        raise UsageError(
+            "true_weights: give one finite number that is not negative for each training sample, "
+            f"shape (n,); got shape {tuple(values.shape)}"
+        )
+    return values

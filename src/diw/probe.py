@@ -6,7 +6,7 @@ trained must be as if nobody had looked: every submodule's mode, all buffers
 and the random state.
 """
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -93,7 +93,7 @@ def looking(model: nn.Module, *, training: bool | None = False) -> Generator[Non
 
 def forward(model: Callable[..., Any], inputs: Any) -> Any:
     """Call `model` on a tensor, a tuple of positional or a mapping of keyword arguments."""
-    if isinstance(inputs, dict):
+    if isinstance(inputs, Mapping):
         return model(**inputs)
     if isinstance(inputs, (tuple, list)):
         return model(*inputs)
@@ -132,10 +132,12 @@ class Tap:
         """Catch the layer's input of the last forward inside the block."""
         caught = Caught()
 
-        def catch(_module: nn.Module, arguments: tuple[Any, ...]) -> None:
-            caught.value = arguments[0]
+        def catch(_module: nn.Module, positional: tuple[Any, ...], named: dict[str, Any]) -> None:
+            caught.value = positional[0] if positional else next(iter(named.values()))
 
-        handles = [module.register_forward_pre_hook(catch) for module in self._modules]
+        handles = [
+            module.register_forward_pre_hook(catch, with_kwargs=True) for module in self._modules
+        ]
         try:
             yield caught
         finally:

@@ -45,8 +45,8 @@ class Recipe:
         for name in ("epochs", "batch_size", "trusted_batch_size"):
             if getattr(self, name) < 1:
                 raise UsageError(f"{name}: must be at least 1, and is {getattr(self, name)}")
-        if not self.lr > 0:
-            raise UsageError(f"lr: must be positive, and is {self.lr}")
+        if not 0 < self.lr < float("inf"):
+            raise UsageError(f"lr: must be positive and finite, and is {self.lr}")
         for name in ("momentum", "weight_decay", "ramp"):
             if not getattr(self, name) >= 0:
                 raise UsageError(f"{name}: must not be negative, and is {getattr(self, name)}")

@@ -22,6 +22,7 @@ import hashlib
 import json
 import os
 import shutil
+import tempfile
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -60,8 +61,15 @@ def replacing(path: Path) -> Generator[Path]:
     """Yield a temporary path beside `path` that takes its place when the block succeeds.
 
     The content reaches the disk before the name does, so a reader sees the old
-    file or the whole new one, never a part.
+    file or the whole new one, never a part. A pipe or a device is written to, and
+    what a link points at is replaced, not the link.
     """
+    if path.parts[:2] == ("/", "dev") or (path.exists() and not path.is_file()):
+        with tempfile.TemporaryDirectory() as folder:
+            yield Path(folder) / "content"
+            path.write_bytes((Path(folder) / "content").read_bytes())
+        return
+    path = path.resolve() if path.is_symlink() else path
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         yield temporary

@@ -137,6 +137,8 @@ class Step:
     def trusted_gradient(self) -> list[Tensor]:
         """∇L of the mean trusted loss, one tensor a parameter, in training mode without a trace."""
         parameters = self._parameters()
+        if not parameters:
+            raise UsageError("model: every parameter is frozen; there is no gradient to weigh by")
         with torch.enable_grad(), looking(self._around.network, training=None):
             outputs = self._run(self._around.network, self.trusted, trusted=True)
             gradients = torch.autograd.grad(
@@ -250,8 +252,8 @@ def _detached(values: Any) -> Any:
 
 def _arguments(inputs: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Positional and keyword arguments of a network's call, see `diw.probe.forward`."""
-    if isinstance(inputs, dict):
-        return (), inputs
+    if isinstance(inputs, Mapping):
+        return (), dict(inputs)
     return (tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)), {}
 
 

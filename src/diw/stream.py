@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Any, Protocol
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -71,16 +72,18 @@ def as_rows(trusted: Any) -> Rows:
         trusted: (inputs, targets) tensors, a `Batch`, a map-style PyTorch data set, or anything
             with `take(index)` and a length.
     """
-    if hasattr(trusted, "take") and not isinstance(trusted, Tensor):
+    if isinstance(trusted, Batch):
+        trusted = (trusted.inputs, trusted.targets)
+    if isinstance(trusted, (str, Tensor, np.ndarray)):
+        raise UsageError("trusted: give inputs and targets together: trusted=(inputs, targets)")
+    if hasattr(trusted, "take"):
         rows: Rows = trusted
-    elif isinstance(trusted, Batch):
-        rows = TensorRows(trusted.inputs, trusted.targets)
     elif isinstance(trusted, (tuple, list)) and len(trusted) == 2:
-        rows = TensorRows(trusted[0], trusted[1])
-        if trusted[1] is not None and len(first_tensor(trusted[0])) != len(trusted[1]):
-            raise UsageError(
-                f"trusted: {len(first_tensor(trusted[0]))} inputs but {len(trusted[1])} targets"
-            )
+        inputs, targets = (_tensors(part) for part in trusted)
+        count = len(first_tensor(inputs))
+        if targets is not None and count != len(targets):
+            raise UsageError(f"trusted: {count} inputs but {len(targets)} targets")
+        rows = TensorRows(inputs, targets)
     elif hasattr(trusted, "__getitem__") and hasattr(trusted, "__len__"):
         rows = DatasetRows(trusted)
     else:
@@ -131,6 +134,19 @@ class TrustedStream:
     def load_state_dict(self, state: Mapping[str, int]) -> None:
         """Go on after as many batches as `state_dict` says."""
         self.drawn = state["drawn"]
+
+
+def _tensors(values: Any) -> Any:
+    """NumPy arrays as tensors, inside tuples and mappings too; the rest as it is."""
+    if isinstance(values, np.ndarray):
+        return torch.from_numpy(values)
+    if isinstance(values, Mapping):
+        return {name: _tensors(value) for name, value in values.items()}
+    if isinstance(values, (tuple, list)):
+        return tuple(_tensors(value) for value in values)
+    if values is None or isinstance(values, Tensor):
+        return values
+    raise UsageError(f"trusted: give tensors or NumPy arrays, not {type(values).__name__}")
 
 
 def _rows(values: Any, index: Tensor) -> Any:

@@ -57,6 +57,12 @@ def test_version(capsys) -> None:
         (["--set", "diw.bound=x"], ["--set diw.bound", "'x'"]),
         (["--set", "diw.bound"], ["--set", "METHOD.FIELD=VALUE"]),
         (["--set", "reweight.x=1"], ["--set", "reweight"]),
+        (["--set", "diw.bound=inf"], ["--set diw.bound", "inf"]),
+        (["--set", "diw.bound=0.5"], ["--set diw.bound", "at least 1"]),
+        (["--set", "diw.gamma=inf"], ["--set diw.gamma", "inf"]),
+        (["--lr", "inf"], ["--lr", "inf"]),
+        (["--model", "os:getcwd"], ["--model", "os:getcwd"]),
+        (["--test", "nope.csv"], ["nope.csv", "no such file"]),
         (["--device", "tpu"], ["--device", "'tpu'", "cuda"]),
         (["--model", "vgg"], ["--model", "'vgg'", "lenet5"]),
         (["--json", "/no/such/folder/x.json"], ["--json", "/no/such/folder"]),
@@ -77,6 +83,14 @@ def test_a_folder_that_cannot_be_written(tmp_path: Path, capsys) -> None:
     code, _, error = run("compare", "--out", str(tmp_path / "file" / "runs"), capsys=capsys)
     assert code == 2
     assert "--out" in error
+
+
+def test_a_bad_file_is_not_blamed_on_a_field(tmp_path: Path, capsys) -> None:
+    (tmp_path / "ragged.csv").write_text("x,label\n1\n")
+    code, _, error = run("compare", "--data", str(tmp_path / "ragged.csv"), capsys=capsys)
+    assert code == 2
+    assert "ragged.csv" in error
+    assert "--set" not in error
 
 
 def test_unknown_verb(capsys) -> None:

@@ -118,6 +118,8 @@ def test_a_table_with_words_and_missing_values(tmp_path: Path, capsys) -> None:
         (["a.npy", "a.npy", "--gamma", "0"], ["--gamma"]),
         (["a.npy", "a.npy", "--gamma", "wide"], ["--gamma", "median"]),
         (["a.npy", "a.npy", "--rank", "0"], ["--rank"]),
+        (["a.npy", "a.npy", "--out", "a.npy"], ["--out", "a.npy", "input"]),
+        (["b.csv", "b.csv", "--drop", "no"], ["--drop", "'no'", "x"]),
         (["a.npy", "a.npy", "--out", "w.txt"], ["--out", "w.txt", ".csv"]),
     ],
 )

@@ -367,3 +367,11 @@ def test_float_images_are_taken_as_they_are_and_it_is_said(tmp_path, rng):
     bundle = load(tmp_path / "a.npz")
     np.testing.assert_allclose(everything(bundle.train)[0], images, atol=1e-6)
     assert "taken as they are" in bundle.notes[0]
+
+
+def test_whole_numbers_written_as_floats_are_one_class(tmp_path):
+    rows = "".join(f"{i}.5,{1 + i % 2}.0\n" for i in range(20))
+    (tmp_path / "train.csv").write_text("x,label\n" + rows)
+    (tmp_path / "trusted.csv").write_text("x,label\n" + rows.replace(".0\n", "\n"))
+    bundle = load(str(tmp_path / "train.csv"), trusted=str(tmp_path / "trusted.csv"))
+    assert bundle.train.classes == ("1", "2")

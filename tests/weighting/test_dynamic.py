@@ -212,7 +212,7 @@ def test_momentum_needs_the_samples_places() -> None:
         ("diw", {"momentum": 1.0}, r"diw.momentum: must be in \[0, 1\), not 1.0"),
         ("diw", {"warmup": -1}, "diw.warmup: must not be negative"),
         ("diw", {"warmup_steps": -1}, "diw.warmup_steps: must not be negative"),
-        ("diw", {"bound": 0}, "diw.bound: must be positive, and is 0"),
+        ("diw", {"bound": 0}, "diw.bound: must be at least 1"),
         ("diw", {"ridge": 0}, "diw.ridge: must be positive"),
         ("diw", {"slack": -0.1}, "diw.slack: must not be negative"),
         ("diw", {"solver": "osqp"}, "diw.solver: choose diw or cvxopt, not 'osqp'"),

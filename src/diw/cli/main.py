@@ -17,6 +17,9 @@ VERBS = (
 )
 """Each is a module of this package that holds a click command of the same name."""
 
+FILES = ("csv", "npy", "npz", "parquet", "tsv", "txt")
+"""Endings that no method's field has."""
+
 EXAMPLES = """
 \b
 Examples:
@@ -86,10 +89,18 @@ def _naming_the_flag(message: str) -> str:
         return message
     parameters = diw.asked.params
     flags = {flag.lstrip("-").replace("-", "_"): flag for p in parameters for flag in p.opts}
-    if "." in argument and "set" in flags:
+    if "set" in flags and _is_field(argument):
         return f"--set {message}"
     flag = flags.get(argument) or flags.get(f"{argument}s")
     return f"{flag}:{rest}" if flag and flag.startswith("-") else message
+
+
+def _is_field(argument: str) -> bool:
+    """Whether `argument` is a METHOD.FIELD, and not the name of a file."""
+    from diw.weighting import methods
+
+    method, dot, field = argument.partition(".")
+    return bool(dot) and method in methods() and field.isidentifier() and field not in FILES
 
 
 def _say(text: str) -> None:

@@ -62,6 +62,8 @@ def weights(
     """
     _check_out(out)
     writable_file(out, "out")
+    if out.resolve() in (train.resolve(), trusted.resolve()):
+        raise UsageError(f"out: {out} is an input; choose another name")
     writable_file(json_file, "json")
     import numpy as np
 

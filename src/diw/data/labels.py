@@ -33,8 +33,19 @@ def label_names(values: npt.NDArray[Any], source: str) -> list[str]:
         names = [str(value).strip() for value in values.tolist()]
         if "" in names:
             raise UsageError(f"{source}: the label in row {names.index('')} is missing")
-        return names
+        return [plain_name(name) for name in names]
     raise UsageError(f"{source}: labels must be numbers or text, got {values.dtype}")
+
+
+def plain_name(name: str) -> str:
+    """A label as text; a whole number written as a float (`1.0`, `1e0`) is that number."""
+    if not any(mark in name for mark in ".eE"):
+        return name
+    try:
+        value = float(name)
+    except ValueError:
+        return name
+    return str(int(value)) if np.isfinite(value) and value == int(value) else name
 
 
 def class_list(names: Sequence[str], source: str) -> tuple[str, ...]:

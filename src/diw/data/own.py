@@ -13,7 +13,7 @@ from diw.data.dataset import Dataset, Inputs
 from diw.data.encoding import Encoding, ImageRows, TableRows
 from diw.data.folder import SUFFIXES, Folder, fit_folder, list_folder
 from diw.data.inputs import FolderInputs
-from diw.data.labels import class_numbers, label_names
+from diw.data.labels import class_numbers, label_names, plain_name
 from diw.data.table import Table, read_csv, words_of
 from diw.data.table_inputs import fit_table, table_inputs
 from diw.errors import UsageError
@@ -178,7 +178,7 @@ def _from_table(table: Table, label: str | None, need_labels: bool) -> Raw:
             raise UsageError(
                 f"{table.source}: the label in row {words.index(None)} is missing (column {name!r})"
             )
-        labels = [word for word in words if word is not None]
+        labels = [plain_name(word) for word in words if word is not None]
     marks = None if clean is None else _truth_values(words_of(clean), table.source)
     return Raw(table, labels, marks, not_features)
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from diw.data.encoding import Encoding, NumberColumn, TableRows
 from diw.data.own import encode, fit, read_raw
+from diw.data.table import Table
 from diw.errors import UsageError
 
 Values = NDArray[Any]
@@ -93,6 +94,11 @@ def _read_array(path: Path) -> Values:
 
 def _tables(train: Path, trusted: Path, drop: tuple[str, ...], raw: bool) -> Pair:
     ours = replace(read_raw(train, None, need_labels=False), not_features=drop)
+    if isinstance(ours.content, Table):
+        for name in drop:
+            if name not in ours.content.columns:
+                columns = ", ".join(ours.content.columns)
+                raise UsageError(f"drop: {train} has no column {name!r}; it has {columns}")
     rows, notes = fit(ours)
     if not isinstance(rows, TableRows):
         raise UsageError(f"{train}: give a table or an array")

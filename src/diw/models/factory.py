@@ -69,7 +69,7 @@ def _build(factory: Any, name: str, shape: tuple[int, ...], num_classes: int) ->
         raise UsageError(f"model: {name} needs images, and inputs have shape {shape}; choose mlp")
     try:
         model = factory(shape=shape, num_classes=num_classes)
-    except ValueError as error:
+    except (ValueError, TypeError) as error:
         raise UsageError(f"model: {name} cannot take inputs of shape {shape}: {error}") from error
     if not isinstance(model, nn.Module):
         raise UsageError(f"model: {name} made a {type(model).__name__}, expected an nn.Module")

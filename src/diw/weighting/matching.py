@@ -3,6 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
+from math import inf
 
 from torch import Tensor
 
@@ -42,18 +43,19 @@ class Matching(Weighting):
                 parse_rule(self.gamma)
             except ValueError as error:
                 raise UsageError(f"{self.name}.{error}") from None
-        elif self.gamma is not None and not self.gamma > 0:
+        elif self.gamma is not None and not 0 < self.gamma < inf:
             raise UsageError(f"{self.name}.gamma: must be positive, and is {self.gamma}")
-        for field in ("bound", "ridge"):
-            if not getattr(self, field) > 0:
-                raise UsageError(
-                    f"{self.name}.{field}: must be positive, and is {getattr(self, field)}"
-                )
+        if not 0 < self.ridge < inf:
+            raise UsageError(f"{self.name}.ridge: must be positive, and is {self.ridge}")
+        if not 1 <= self.bound < inf:
+            raise UsageError(
+                f"{self.name}.bound: must be at least 1, the mean weight, and is {self.bound}"
+            )
         if self.solver not in SOLVERS:
             raise UsageError(
                 f"{self.name}.solver: choose {' or '.join(SOLVERS)}, not {self.solver!r}"
             )
-        if self.slack is not None and not self.slack >= 0:
+        if self.slack is not None and not 0 <= self.slack < inf:
             raise UsageError(f"{self.name}.slack: must not be negative, and is {self.slack}")
 
     @property

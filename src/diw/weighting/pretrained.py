@@ -8,6 +8,7 @@ from torch import Tensor
 
 from diw.batch import Outputs
 from diw.errors import UsageError
+from diw.probe import unwrap
 from diw.step import Step
 from diw.weighting.base import State, Task
 from diw.weighting.dynamic import DynamicMatching
@@ -41,7 +42,7 @@ class DIW1(Pretrained):
     def prepare(self, task: Task) -> State | None:
         """Pretrain, and keep parameters and buffers."""
         super().prepare(task)
-        network = task.pretrain(self.pretraining)
+        network = unwrap(task.pretrain(self.pretraining))
         tensors = [*network.named_parameters(), *network.named_buffers()]
         self._estimator = {name: tensor.detach().clone() for name, tensor in tensors}
         return None
@@ -71,7 +72,7 @@ class DIW3(Pretrained):
     def prepare(self, task: Task) -> State | None:
         """Pretrain, and hand over the parameters to start from."""
         super().prepare(task)
-        return task.pretrain(self.pretraining).state_dict()
+        return unwrap(task.pretrain(self.pretraining)).state_dict()
 
 
 @dataclass(kw_only=True)

@@ -28,9 +28,8 @@ class Reweight(Weighting):
     def weigh(self, step: Step) -> Weights:
         """max(0, ⟨∇ℓ_i, ∇L_trusted⟩), (n,); `forward_mode` says how it was computed."""
         aligned = self._aligned(step, step.trusted_gradient())
-        return Weights(
-            aligned.clamp(min=0), diagnostics={"forward_mode": float(self._forward_mode)}
-        )
+        weights = aligned.clamp(min=0).to(step.ones())
+        return Weights(weights, diagnostics={"forward_mode": float(self._forward_mode)})
 
     def _aligned(self, step: Step, gradient: list[Tensor]) -> Tensor:
         if self._forward_mode:
