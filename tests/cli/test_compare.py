@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-ARGUMENTS = ["compare", "--epochs", "3", "--seeds", "1", "--model", "mlp", "--json", "r.json"]
+ARGUMENTS = ["compare", "--epochs", "12", "--seeds", "1", "--model", "mlp", "--json", "r.json"]
 
 
 def start(folder: Path, *more: str) -> "subprocess.Popen[str]":
