@@ -22,6 +22,8 @@ GRAM_ROWS = 256  # up to this size V Vᵀ is faster than picking the free part o
 LOW_RANK = 512  # beyond this rank (and a third of n) the n × n factor is faster
 DENSE_ROWS = 8192  # up to this size an n × n matrix is worth its memory
 RANK_CAP = 100
+LOSS_RANK_CAP = 512  # without columns a kernel row costs little, and such ranks are rare
+LOSS_ENTRIES = 1 << 28  # of V, 2 GiB
 EPSILON = 2.3e-16
 
 _BLOCK = 1 << 22  # kernel values a temporary may hold
@@ -52,12 +54,16 @@ class Factor:
 def factor(problem: Problem, rank: int | None) -> Factor:
     """The factor that suits the problem's size and rank; `rank` caps it."""
     n = problem.n
-    if rank is None and n <= DIRECT_ROWS:
-        return full(problem)
-    if rank is None and n <= DENSE_ROWS:
+    if n <= DENSE_ROWS and (rank is None or rank >= n):
+        if n <= DIRECT_ROWS:
+            return full(problem)
         found = pivoted(problem, min(n // 3, LOW_RANK), hopeless=4.0)
         return full(problem) if found.capped else found
-    return pivoted(problem, min(rank or RANK_CAP, n))
+    if rank is None:
+        rank = RANK_CAP
+        if problem.z.ndim == 1:
+            rank = max(rank, min(LOSS_RANK_CAP, LOSS_ENTRIES // len(problem.z)))
+    return pivoted(problem, min(rank, n))
 
 
 def pivoted(problem: Problem, cap: int, *, hopeless: float = math.inf) -> Factor:

@@ -50,9 +50,9 @@ def kmm(
         slack: ε; the default is (√n − 1)/√n.
         ridge: ω.
         tol: The largest relative residual that counts as solved.
-        rank: The largest rank of the kernel's factor. By default up to 8,192 samples
-            are matched at full rank, more at rank 100; a cap that cuts the kernel short makes
-            the status `"approximate"`.
+        rank: The largest rank of the kernel's factor. By default there is none up to
+            8,192 samples; beyond it is 100 for (n, d) values and up to 512 for (n,). A cap
+            that cuts the kernel short makes the status `"approximate"`.
         max_iterations: Steps of either solver before it gives up.
         on_failure: What to do when `tol` is not reached: raise `MatchingError`, or
             warn and return the feasible weights found.

@@ -65,26 +65,32 @@ def newton(system: System, y: Array, eta: float, *, max_iterations: int) -> Solu
         eta: Starting point of the sum's multiplier.
         max_iterations: Steps.
     """
-    xp = system.xp
     scale = max(largest(system.b), 1.0)
     point = _point(system, y, eta, system.image(y, eta))
-    before, smallest, full, done, iteration = point.w, float("inf"), False, False, 0
+    before, smallest, full, done, iteration = point.u, float("inf"), False, False, 0
     for iteration in range(max_iterations + 1):
         free = point.w == point.u
-        # A full step that leaves the same weights free has solved the problem; what is
-        # left is rounding, and once that stops shrinking it stays.
-        if full and abs(point.excess) <= 1e-10 * system.size and xp.same(free, before):
-            size = max(largest(point.F), abs(point.excess))
-            if size <= ROUNDING * scale or size >= 0.5 * smallest:
-                done = True
+        size = max(largest(point.F), abs(point.excess))
+        if size <= ROUNDING * scale or (full and size >= 0.5 * smallest):
+            # A full step that leaves every weight at the bound it was at has solved the
+            # problem; what is left is rounding. With many samples some never settle.
+            if size <= 0.1 * ROUNDING * scale or (full and _same_piece(system, point.u, before)):
+                done = abs(point.excess) <= 1e-10 * system.size
+            if done:
                 break
-            smallest = size
+        smallest = min(size, smallest)
         if iteration == max_iterations:
             break
         dy, deta = _direction(system, point, free)
-        before = free
+        before = point.u
         point, full = _step(system, point, dy, deta)
     return Solution(point.w, point.y, point.eta, point.F, iteration, done)
+
+
+def _same_piece(system: System, u: Array, before: Array) -> bool:
+    """Whether the same weights are free, at 0 and at B."""
+    same, bound = system.xp.same, system.bound
+    return same(u > 0, before > 0) and same(u < bound, before < bound)
 
 
 def _point(system: System, y: Array, eta: float, u: Array) -> _Point:
