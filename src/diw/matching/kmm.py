@@ -132,4 +132,4 @@ def _solve(task: Problem, parts: Factor, max_iterations: int) -> Solution:
         return found
     end = task.low if total < task.low else task.high
     again = solve(replace(system, total=end), max_iterations=max_iterations)
-    return again.after(found.iterations)
+    return replace(again, iterations=again.iterations + found.iterations)

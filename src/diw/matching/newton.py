@@ -12,7 +12,7 @@ to fifteen steps at small ranks, each of cost O(n r²) and memory O(n).
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from diw.matching.arrays import Array, largest
 from diw.matching.system import System
@@ -36,10 +36,6 @@ class Solution:
     iterations: int
     done: bool
     """Whether the free weights settled."""
-
-    def after(self, iterations: int) -> "Solution":
-        """The same, with the iterations of an earlier attempt counted in."""
-        return replace(self, iterations=self.iterations + iterations)
 
 
 @dataclass(slots=True)

@@ -98,8 +98,8 @@ class System:
         rows = xp.places(free)
         if not len(rows):
             return lambda right: right / ridge
-        part, K = V[:, rows], xp.submatrix(self.K, rows)
-        solve = _positive(xp, lambda jitter: _plus(xp, K + 0.0, ridge + jitter))
+        part, K = V[:, rows], self.K
+        solve = _positive(xp, lambda jitter: _plus(xp, xp.submatrix(K, rows), ridge + jitter))
         return lambda right: (right - part @ solve(right @ part)) / ridge
 
     def _conjugate_gradients(self, mask: Array) -> Callable[[Array], Array]:
