@@ -14,7 +14,8 @@ class LeNet5(nn.Module):
     """LeNet-5 for small images.
 
     Padding 2 in the first convolution is the same as padding the image itself
-    to 32 x 32, and spares a copy. Tensors may come in `channels_last` format.
+    to 32 x 32, and spares a copy. ReLU comes after pooling, which is the same
+    function (both keep the order) on a quarter of the values. Tensors may come in `channels_last` format.
 
     Args:
         shape: (channels, height, width), at least 12 x 12.
@@ -34,11 +35,11 @@ class LeNet5(nn.Module):
             raise ValueError(f"shape: LeNet-5 needs images of at least 12 x 12, got {shape}")
         self.features = nn.Sequential(
             nn.Conv2d(channels, 6, 5, padding=pad),
-            nn.ReLU(),
             nn.MaxPool2d(2),
+            nn.ReLU(),
             nn.Conv2d(6, 16, 5),
-            nn.ReLU(),
             nn.MaxPool2d(2),
+            nn.ReLU(),
             nn.Flatten(),
             nn.Linear(16 * rows * columns, 120),
             nn.ReLU(),
