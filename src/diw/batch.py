@@ -78,11 +78,13 @@ class Weights:
 
     `train` (n,) weighs the training batch, None: it does not count. `trusted`
     (m,) weighs the trusted batch in the loss, None: it is only looked at.
+    `normalise`: the objective brings `train` to mean one.
     """
 
     train: Tensor | None
     trusted: Tensor | None = None
     diagnostics: Mapping[str, float] = field(default_factory=dict[str, float])
+    normalise: bool = True
 
 
 class LossFunction(Protocol):

@@ -28,7 +28,7 @@ class Result:
     outputs: Any
     """What the network gave for the training batch (None for a method that does not run it)."""
     weights: Weights
-    """The weights used: mean one over the batch, or all zero."""
+    """The weights used: mean one over the batch (unless the method says otherwise), or all zero."""
 
     @property
     def diagnostics(self) -> Mapping[str, float]:
@@ -260,9 +260,11 @@ class Objective:
         raw = self.method.weigh(step)
         if raw.train is None:
             return raw
-        train = normalised(raw.train.detach())
+        train = raw.train.detach()
+        train = normalised(train) if raw.normalise else train
         vanished = float(not train.any())
-        return Weights(train, raw.trusted, {**raw.diagnostics, "vanished": vanished})
+        diagnostics = {**raw.diagnostics, "vanished": vanished}
+        return Weights(train, raw.trusted, diagnostics, raw.normalise)
 
     def _draw_trusted(self) -> Batch:
         batch = self._stream.draw()

@@ -15,7 +15,12 @@ N = 48
 CLASSES = 3
 
 # Fields that change what a method does, tried on every method that has them.
-VARIANTS: dict[str, Any] = {"momentum": 0.5, "partition": False, "features": "output"}
+VARIANTS: dict[str, Any] = {
+    "momentum": 0.5,
+    "normalise": False,
+    "partition": False,
+    "features": "output",
+}
 
 
 @dataclass(frozen=True)

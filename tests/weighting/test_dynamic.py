@@ -200,6 +200,16 @@ def test_momentum_blends_with_the_samples_last_weight() -> None:
     torch.testing.assert_close(actual, expected)
 
 
+def test_without_normalisation_the_weights_are_the_matchs_own() -> None:
+    objective = objective_of(Case("diw", {"normalise": False}), dtype=torch.float64)
+    weights = objective.weigh(batch(dtype=torch.float64)).train
+    network = objective._around.network
+    data = samples(20, seed=2, dtype=torch.float64)
+    match = diw.kmm(losses_of(network, whole_train(torch.float64)), losses_of(network, data))
+    torch.testing.assert_close(weights, match.weights)
+    assert weights.mean() != pytest.approx(1, abs=1e-4)
+
+
 def test_momentum_needs_the_samples_places() -> None:
     objective = objective_of(Case("diw", {"momentum": 0.5}))
     with pytest.raises(UsageError, match="batch: this method remembers each sample"):

@@ -22,6 +22,9 @@ class DynamicMatching(Matching):
 
     momentum: float = 0.0
     """Share of a sample's weight of the last epoch in its new one (the paper's footnote 1)."""
+    normalise: bool = True
+    """Bring the weights of a mini-batch to mean one; False leaves their mean where the match has it,
+    in 1 ± `slack`, as the authors' released example does."""
     warmup: int = 0
     """Epochs at the start without weights; a loop that never says `start_epoch` has none."""
     warmup_steps: int = 0
@@ -53,8 +56,8 @@ class DynamicMatching(Matching):
         weights, diagnostics = self.match(step)
         weights = weights.to(step.ones())
         if self.momentum:
-            weights = self._blend(step, normalised(weights))
-        return Weights(weights, diagnostics=diagnostics)
+            weights = self._blend(step, normalised(weights) if self.normalise else weights)
+        return Weights(weights, diagnostics=diagnostics, normalise=self.normalise)
 
     def match(self, step: Step) -> tuple[Tensor, dict[str, float]]:
         """The matched weights of one step, (n,), and what the solver says."""
