@@ -15,7 +15,8 @@ class LeNet5(nn.Module):
 
     Padding 2 in the first convolution is the same as padding the image itself
     to 32 x 32, and spares a copy. ReLU comes after pooling, which is the same
-    function (both keep the order) on a quarter of the values. Tensors may come in `channels_last` format.
+    function (both keep the order) on a quarter of the values. Tensors may come in
+    `channels_last` format.
 
     Args:
         shape: (channels, height, width), at least 12 x 12.

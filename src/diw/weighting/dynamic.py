@@ -23,8 +23,8 @@ class DynamicMatching(Matching):
     momentum: float = 0.0
     """Share of a sample's weight of the last epoch in its new one (the paper's footnote 1)."""
     normalise: bool = True
-    """Bring the weights of a mini-batch to mean one; False leaves their mean where the match has it,
-    in 1 ± `slack`, as the authors' released example does."""
+    """Bring the weights of a mini-batch to mean one; False leaves their mean where the match has
+    it, in 1 ± `slack`, as the authors' released example does."""
     warmup: int = 0
     """Epochs at the start without weights; a loop that never says `start_epoch` has none."""
     warmup_steps: int = 0
