@@ -14,7 +14,6 @@ from scipy.linalg import lapack
 
 _potrf: Any = lapack.dpotrf  # pyright: ignore
 _potrs: Any = lapack.dpotrs  # pyright: ignore
-_trtrs: Any = lapack.dtrtrs  # pyright: ignore
 
 Array = Any  # numpy.ndarray or torch.Tensor, float64
 
@@ -56,6 +55,16 @@ class NumpyArrays:
         """Where a mask is true."""
         return mask.nonzero()[0]
 
+    def top(self, x: Array, count: int) -> Array:
+        """Where the `count` largest entries are."""
+        return np.argpartition(x, -count)[-count:]
+
+    def first_bound(self, w: Array, d: Array, high: float) -> float:
+        """The t at which the first entry of w + t·d leaves [0, high]."""
+        falls, rises = d < 0, d > 0
+        down = (w[falls] / -d[falls]).min(initial=np.inf)
+        return float(min(down, ((high - w[rises]) / d[rises]).min(initial=np.inf)))
+
     def floats(self, mask: Array) -> Array:
         """A mask, or numbers, as float64."""
         return mask.astype(np.float64)
@@ -81,15 +90,6 @@ class NumpyArrays:
         # The matrix is symmetric: its transpose is in the order LAPACK works in place on.
         factor, failed = _potrf(matrix.T, 0, 0, 1)
         return None if failed else lambda right: _potrs(factor, right, 0)[0]
-
-    def cholesky(self, matrix: Array) -> Array | None:
-        """The lower factor of a positive definite matrix; None when it is not."""
-        factor, failed = _potrf(matrix.T, lower=0, clean=1)
-        return None if failed else factor.T
-
-    def forward(self, lower: Array, right: Array) -> Array:
-        """Solve with a lower triangular matrix."""
-        return _trtrs(lower.T, right, lower=0, trans=1)[0]
 
 
 class TorchArrays:
@@ -133,6 +133,15 @@ class TorchArrays:
         """Where a mask is true."""
         return mask.nonzero()[:, 0]
 
+    def top(self, x: Array, count: int) -> Array:
+        """Where the `count` largest entries are."""
+        return x.topk(count).indices
+
+    def first_bound(self, w: Array, d: Array, high: float) -> float:
+        """The t at which the first entry of w + t·d leaves [0, high]."""
+        room = self.torch.where(d < 0, w, high - w) / d.abs()
+        return float(room.nan_to_num(nan=self.torch.inf).min())
+
     def floats(self, mask: Array) -> Array:
         """A mask, or numbers, as float64."""
         return mask.double()
@@ -155,16 +164,6 @@ class TorchArrays:
         if int(failed):
             return None
         return lambda right: self.torch.cholesky_solve(right[:, None], factor)[:, 0]
-
-    def cholesky(self, matrix: Array) -> Array | None:
-        """The lower factor of a positive definite matrix; None when it is not."""
-        factor, failed = self.torch.linalg.cholesky_ex(matrix)
-        return None if int(failed) else factor
-
-    def forward(self, lower: Array, right: Array) -> Array:
-        """Solve with a lower triangular matrix."""
-        solve = self.torch.linalg.solve_triangular
-        return solve(lower, right[:, None], upper=False)[:, 0]
 
 
 Arrays = NumpyArrays | TorchArrays

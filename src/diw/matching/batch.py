@@ -23,7 +23,7 @@ def kmm_batch(
 ) -> list[Match]:
     """Match each training set to the trusted set at the same place; sizes may differ.
 
-    Fang et al. 2020, Sec. 3: with hidden-layer outputs each class is matched alone. The
+    Fang et al. 2020, Sec. 2: with hidden-layer outputs each class is matched alone. The
     options are those of `kmm` and hold for every problem; `gamma` and `slack`
     given as rules are worked out for each problem by itself.
 

@@ -1,9 +1,8 @@
 """Mehrotra's predictor–corrector interior point, for problems on which Newton's path is long.
 
 Twelve to eighteen iterations whatever the ridge and the rank, each with one
-factorisation: of the r × r matrix I + V D⁻¹ Vᵀ (Woodbury) or, for a full-rank
-kernel, of the n × n matrix K + D. It ends near the optimum, never on it:
-Newton's method takes the last steps.
+factorisation of the r × r matrix I + V D⁻¹ Vᵀ (Woodbury). It ends near the
+optimum, never on it: Newton's method takes the last steps.
 """
 
 from collections.abc import Callable
@@ -13,7 +12,6 @@ from diw.matching.arrays import Array, largest
 from diw.matching.system import System
 
 STOP = 1e-11  # of the gradient's size: then all but a few free weights are known
-STOP_DENSE = 1e-8  # Newton's step factors only the free part of K, so it may begin earlier
 TO_BOUNDARY = 0.995
 
 
@@ -45,7 +43,6 @@ def interior_point(system: System, *, max_iterations: int) -> tuple[Array, float
     V, b, bound, n = system.V, system.b, system.bound, system.size
     ridge = system.ridge if system.extra is None else system.ridge + system.extra
     point, scale = _start(system, ridge)
-    stop = STOP if system.K is None else STOP_DENSE
     best, smallest, iteration = point, float("inf"), 0
     for iteration in range(max_iterations + 1):
         w = point.w
@@ -57,7 +54,7 @@ def interior_point(system: System, *, max_iterations: int) -> tuple[Array, float
             break  # rounding won; the best point before it stands
         if size < smallest:
             best, smallest = point, size
-        if size <= stop or gap == 0 or iteration == max_iterations:
+        if size <= STOP or gap == 0 or iteration == max_iterations:
             break
         by_w, by_room = 1.0 / w, 1.0 / (bound - w)
         solve = system.solver(ridge + point.lower * by_w + point.upper * by_room)

@@ -1,21 +1,19 @@
 """Kernel mean matching: the one front door."""
 
 import warnings
-from dataclasses import replace
 from typing import Any, Literal
 
 from diw.errors import DIWWarning, MatchingError
 from diw.matching.band import into_band
 from diw.matching.certificate import certify
-from diw.matching.factor import Factor, factor
+from diw.matching.dense import Dense
+from diw.matching.form import form_of
 from diw.matching.match import Match
-from diw.matching.newton import Solution
 from diw.matching.output import like
-from diw.matching.problem import Problem, problem
+from diw.matching.problem import problem
 from diw.matching.released import STATUS as RELEASED
 from diw.matching.released import solve_released
 from diw.matching.solve import solve
-from diw.matching.system import System
 
 BOUND = 50.0
 
@@ -37,7 +35,7 @@ def kmm(
 ) -> Match:
     """Weights that make the training values' kernel mean match the trusted values'.
 
-    Fang et al. 2020, Eq. (4), after Huang et al. 2007. Minimises
+    Fang et al. 2020, Eq. (10), after Huang et al. 2007. Minimises
     ½wᵀ(K+ωI)w − kᵀw with K_ij = k(z_i, z_j) and
     k_i = (n/m) Σ_j k(z_i, z_j^trusted), over 0 ≤ w ≤ B and |mean(w) − 1| ≤ ε.
 
@@ -86,16 +84,12 @@ def kmm(
         weights, full_rank = into_band(task, weights), task.n
         solved = status == RELEASED
     else:
-        parts = factor(task, rank)
-        found = _solve(task, parts, max_iterations)
-        weights, iterations, full_rank = (
-            into_band(task, found.weights),
-            found.iterations,
-            len(parts.V),
-        )
-        numbers = certify(task, parts, found, weights)
+        form = form_of(task, rank)
+        found = solve(task, form, max_iterations=max_iterations)
+        weights, iterations, full_rank = into_band(task, found.weights), found.iterations, form.rank
+        numbers = certify(task, form, found, weights)
         solved = max(numbers.dual_residual, numbers.complementarity) <= tol
-        status = "approximate" if parts.capped else "optimal"
+        status = "optimal" if isinstance(form, Dense) or not form.capped else "approximate"
         if not solved:
             status = f"not solved to tol={tol:g} in {iterations} iterations"
     match = Match(
@@ -112,24 +106,3 @@ def kmm(
             raise MatchingError(message)
         warnings.warn(message, DIWWarning, stacklevel=2)
     return match
-
-
-def _solve(task: Problem, parts: Factor, max_iterations: int) -> Solution:
-    """Solve without the band first; if that leaves it, its nearer end binds (convexity)."""
-    system = System(
-        task.xp,
-        parts.V,
-        parts.b,
-        task.ridge - parts.shift,
-        task.bound,
-        extra=parts.left if parts.capped else None,
-        K=parts.K,
-        nearly_diagonal=parts.nearly_diagonal,
-    )
-    found = solve(system, max_iterations=max_iterations)
-    total = float(found.weights.sum())
-    if task.low <= total <= task.high:
-        return found
-    end = task.low if total < task.low else task.high
-    again = solve(replace(system, total=end), max_iterations=max_iterations)
-    return replace(again, iterations=again.iterations + found.iterations)

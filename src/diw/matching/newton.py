@@ -22,7 +22,7 @@ ROUNDING = 1e-13  # a residual that another step may, but need not, reduce
 
 
 @dataclass(frozen=True)
-class Solution:
+class Dual:
     """Where the iteration ended."""
 
     weights: Array
@@ -52,7 +52,7 @@ class _Point:
     """Σw − total."""
 
 
-def newton(system: System, y: Array, eta: float, *, max_iterations: int) -> Solution:
+def newton(system: System, y: Array, eta: float, *, max_iterations: int) -> Dual:
     """Iterate from (y, η) until the free weights settle.
 
     Args:
@@ -80,7 +80,7 @@ def newton(system: System, y: Array, eta: float, *, max_iterations: int) -> Solu
         dy, deta = _direction(system, point, free)
         before = point.u
         point, full = _step(system, point, dy, deta)
-    return Solution(point.w, point.y, point.eta, point.F, iteration, done)
+    return Dual(point.w, point.y, point.eta, point.F, iteration, done)
 
 
 def _same_piece(system: System, u: Array, before: Array) -> bool:
@@ -100,7 +100,7 @@ def _direction(system: System, point: _Point, free: Array) -> tuple[Array, float
     s = system.xp.floats(free)
     if system.ratio is not None:
         s *= system.ratio
-    solve: Callable[[Array], Array] = system.newton_solver(s, free)
+    solve: Callable[[Array], Array] = system.newton_solver(s)
     x = solve(point.F)
     if system.total is None:
         return -x, 0.0
