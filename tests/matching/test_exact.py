@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from diw.matching import kmm
+from diw.matching import kmm, kmm_batch
 from tests.matching.oracles import Exact, compare
 from tests.matching.random_problems import random_problem
 
@@ -53,6 +53,25 @@ def test_random_problems_have_the_optimum_of_an_interior_point(block):
 def test_random_problems_have_the_optimum_of_highs(block):
     answered = [check(i, 25, "highs") for i in range(block * BLOCK, block * BLOCK + 40)]
     assert sum(answered) >= 30
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"bound": 1.5, "slack": 0.05}, {"gamma": "quantile:0.01", "ridge": 1e-3}],
+    ids=str,
+)
+def test_a_batch_of_random_problems_has_the_optimum_of_each(options):
+    drawn = [random_problem(number, largest=80)[:2] for number in range(60)]
+    trains, trusteds = zip(*drawn, strict=True)
+    for train, trusted, match in zip(
+        trains, trusteds, kmm_batch(trains, trusteds, **options), strict=True
+    ):
+        assert match.is_optimal()
+        alone = kmm(train, trusted, **options)
+        assert match.objective == pytest.approx(alone.objective, rel=1e-9, abs=1e-12)
+        assert np.linalg.norm(match.weights - alone.weights) <= (
+            match.error_bound + alone.error_bound
+        )
 
 
 @pytest.mark.parametrize("n", [600, 1000])

@@ -1,10 +1,11 @@
 """Many small problems in one call: the per-class partitions of a mini-batch."""
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any
 
-from diw.matching.kmm import BOUND, kmm
 from diw.matching.match import Match
+from diw.matching.options import BOUND, Backend, OnFailure, Options, Solver
+from diw.matching.pipeline import match_all
 
 
 def kmm_batch(
@@ -17,15 +18,16 @@ def kmm_batch(
     ridge: float = 1e-5,
     tol: float = 1e-8,
     max_iterations: int = 200,
-    on_failure: Literal["raise", "warn"] = "raise",
-    solver: Literal["diw", "cvxopt"] = "diw",
-    backend: Literal["auto", "numpy", "torch"] = "auto",
+    on_failure: OnFailure = "raise",
+    solver: Solver = "diw",
+    backend: Backend = "auto",
 ) -> list[Match]:
     """Match each training set to the trusted set at the same place; sizes may differ.
 
     Fang et al. 2020, Sec. 2: with hidden-layer outputs each class is matched alone. The
     options are those of `kmm` and hold for every problem; `gamma` and `slack`
-    given as rules are worked out for each problem by itself.
+    given as rules are worked out for each problem by itself. Small problems are solved side
+    by side, which takes a fraction of the time of one after the other.
 
     Args:
         z_train: Training values, one (n_c,) or (n_c, d) array or tensor for each problem.
@@ -47,10 +49,7 @@ def kmm_batch(
         raise ValueError(
             f"z_trusted: {len(z_trusted)} sets do not match the {len(z_train)} of z_train"
         )
-    return [
-        kmm(
-            train, trusted, gamma=gamma, bound=bound, slack=slack, ridge=ridge, tol=tol,
-            max_iterations=max_iterations, on_failure=on_failure, solver=solver, backend=backend,
-        )
-        for train, trusted in zip(z_train, z_trusted, strict=True)
-    ]  # fmt: skip
+    options = Options(
+        gamma, bound, slack, ridge, tol, None, max_iterations, on_failure, solver, backend
+    )
+    return match_all(list(zip(z_train, z_trusted, strict=True)), options)

@@ -20,6 +20,8 @@ class Dense:
     pull: Array
     """(n,) k"""
 
+    capped = False
+
     @property
     def rank(self) -> int:
         """n: nothing is left out."""

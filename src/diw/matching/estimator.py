@@ -1,12 +1,13 @@
 """`KMM`: kernel mean matching as a scikit-learn-like estimator."""
 
 import inspect
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import numpy as np
 
-from diw.matching.kmm import BOUND, kmm
+from diw.matching.kmm import kmm
 from diw.matching.match import Match
+from diw.matching.options import BOUND, OnFailure, Solver
 
 
 class KMM:
@@ -39,8 +40,8 @@ class KMM:
         tol: float = 1e-8,
         rank: int | None = None,
         max_iterations: int = 200,
-        on_failure: Literal["raise", "warn"] = "raise",
-        solver: Literal["diw", "cvxopt"] = "diw",
+        on_failure: OnFailure = "raise",
+        solver: Solver = "diw",
     ):
         self.gamma = gamma
         self.bound = bound

@@ -1,21 +1,10 @@
 """Kernel mean matching: the one front door."""
 
-import warnings
-from typing import Any, Literal
+from typing import Any
 
-from diw.errors import DIWWarning, MatchingError
-from diw.matching.band import into_band
-from diw.matching.certificate import certify
-from diw.matching.dense import Dense
-from diw.matching.form import form_of
 from diw.matching.match import Match
-from diw.matching.output import like
-from diw.matching.problem import problem
-from diw.matching.released import STATUS as RELEASED
-from diw.matching.released import solve_released
-from diw.matching.solve import solve
-
-BOUND = 50.0
+from diw.matching.options import BOUND, Backend, OnFailure, Options, Solver
+from diw.matching.pipeline import match_all
 
 
 def kmm(
@@ -29,9 +18,9 @@ def kmm(
     tol: float = 1e-8,
     rank: int | None = None,
     max_iterations: int = 200,
-    on_failure: Literal["raise", "warn"] = "raise",
-    solver: Literal["diw", "cvxopt"] = "diw",
-    backend: Literal["auto", "numpy", "torch"] = "auto",
+    on_failure: OnFailure = "raise",
+    solver: Solver = "diw",
+    backend: Backend = "auto",
 ) -> Match:
     """Weights that make the training values' kernel mean match the trusted values'.
 
@@ -66,43 +55,7 @@ def kmm(
         ValueError: An argument cannot work; the message names it.
         MatchingError: The problem was not solved to `tol`; the message has the residuals.
     """
-    if on_failure not in ("raise", "warn"):
-        raise ValueError(f"on_failure: must be 'raise' or 'warn', not {on_failure!r}")
-    if not tol > 0:
-        raise ValueError(f"tol: must be positive, not {tol}")
-    if rank is not None and rank < 1:
-        raise ValueError(f"rank: must be at least 1, not {rank}")
-    if max_iterations < 1:
-        raise ValueError(f"max_iterations: must be at least 1, not {max_iterations}")
-    if solver not in ("diw", "cvxopt"):
-        raise ValueError(f"solver: must be 'diw' or 'cvxopt', not {solver!r}")
-    task = problem(
-        z_train, z_trusted, gamma=gamma, bound=bound, slack=slack, ridge=ridge, backend=backend
+    options = Options(
+        gamma, bound, slack, ridge, tol, rank, max_iterations, on_failure, solver, backend
     )
-    if solver == "cvxopt":
-        weights, numbers, iterations, status = solve_released(task)
-        weights, full_rank = into_band(task, weights), task.n
-        solved = status == RELEASED
-    else:
-        form = form_of(task, rank)
-        found = solve(task, form, max_iterations=max_iterations)
-        weights, iterations, full_rank = into_band(task, found.weights), found.iterations, form.rank
-        numbers = certify(task, form, found, weights)
-        solved = max(numbers.dual_residual, numbers.complementarity) <= tol
-        status = "optimal" if isinstance(form, Dense) or not form.capped else "approximate"
-        if not solved:
-            status = f"not solved to tol={tol:g} in {iterations} iterations"
-    match = Match(
-        weights=like(z_train, weights, bound),
-        status=status,
-        iterations=iterations,
-        gamma=task.given_gamma,
-        rank=full_rank,
-        **vars(numbers),
-    )
-    if not solved:
-        message = f"kernel mean matching: {match.explanation()}"
-        if on_failure == "raise":
-            raise MatchingError(message)
-        warnings.warn(message, DIWWarning, stacklevel=2)
-    return match
+    return match_all([(z_train, z_trusted)], options)[0]

@@ -5,8 +5,11 @@ import sys
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from diw import kernels
 from diw.matching.arrays import Array, Arrays, NumpyArrays, TorchArrays, largest
+from diw.matching.options import Options
 
 _NUMPY = NumpyArrays()
 SMALL = 512  # up to so many rows the slow way is fast enough
@@ -40,22 +43,13 @@ class Problem:
         return self.n * (1.0 + self.slack)
 
 
-def problem(
-    z_train: Any,
-    z_trusted: Any,
-    *,
-    gamma: float | str | None,
-    bound: float,
-    slack: float | None,
-    ridge: float,
-    backend: str,
-) -> Problem:
-    """Check the arguments of `kmm` and bring the values into a common, harmless scale.
+def problem(z_train: Any, z_trusted: Any, options: Options) -> Problem:
+    """Check the values of `kmm` and bring them into a common, harmless scale.
 
     Raises:
-        ValueError: An argument cannot work; the message names it.
+        ValueError: The values cannot work; the message names the argument.
     """
-    xp = _arrays(z_train, backend)
+    xp = _arrays(z_train, options.backend)
     train, trusted = _values(xp, "z_train", z_train), _values(xp, "z_trusted", z_trusted)
     if train.shape[1:] != trusted.shape[1:]:
         raise ValueError(
@@ -63,18 +57,20 @@ def problem(
             f"z_train's {tuple(train.shape[1:])}"
         )
     n = len(train)
+    slack, bound = options.slack, options.bound
     if slack is None:
         slack = (math.sqrt(n) - 1.0) / math.sqrt(n)
-    _check(bound, slack, ridge)
+    if bound < 1 - slack:
+        raise ValueError(
+            f"bound: {bound:g} is below 1 - slack = {1 - slack:g}, so no weights reach that mean"
+        )
     z, unit = _scaled(xp, train, trusted)
-    scaled, given = _gamma(gamma, z[:n], unit)
-    return Problem(xp, z, n, scaled, given, float(ridge), float(bound), float(slack))
+    scaled, given = _gamma(options.gamma, z[:n], unit)
+    return Problem(xp, z, n, scaled, given, float(options.ridge), float(bound), float(slack))
 
 
 def _arrays(z: Any, backend: str) -> Arrays:
     """PyTorch for tensors on a device of their own that has float64, NumPy for the rest."""
-    if backend not in ("auto", "numpy", "torch"):
-        raise ValueError(f"backend: must be 'auto', 'numpy' or 'torch', not {backend!r}")
     if backend == "numpy" or (backend == "auto" and not hasattr(z, "detach")):
         return _NUMPY
     device = z.device if hasattr(z, "detach") else "cpu"
@@ -86,32 +82,23 @@ def _arrays(z: Any, backend: str) -> Arrays:
 
 def _values(xp: Arrays, name: str, z: Any) -> Array:
     """Values in float64, finite, of shape (n,) or (n, d) with at least one entry."""
-    if hasattr(z, "detach"):
-        z = z.detach()
-        if isinstance(xp, NumpyArrays):
-            z = z.cpu().double().numpy()
+    if np.ma.is_masked(z):
+        raise ValueError(f"{name}: has masked values; drop or fill them")
+    tensor = hasattr(z, "detach")
+    if z.is_complex() if tensor else np.iscomplexobj(z):
+        raise ValueError(f"{name}: has complex numbers; give real ones")
     try:
+        if tensor:
+            z = z.detach()
+            z = z.cpu().double().numpy() if isinstance(xp, NumpyArrays) else z
         values = xp.array(z)
-    except (TypeError, ValueError):
-        raise ValueError(f"{name}: is not an array of numbers") from None
+    except (TypeError, ValueError, RuntimeError):
+        raise ValueError(f"{name}: is not a dense array of numbers") from None
     if values.ndim not in (1, 2) or 0 in values.shape:
         raise ValueError(
             f"{name}: needs shape (n,) or (n, d) with at least one value, not {tuple(values.shape)}"
         )
     return values
-
-
-def _check(bound: float, slack: float, ridge: float) -> None:
-    if not 0 < bound < math.inf:
-        raise ValueError(f"bound: must be positive and finite, not {bound}")
-    if not 0 <= slack < math.inf:
-        raise ValueError(f"slack: must be finite and not negative, not {slack}")
-    if not 0 < ridge < math.inf:
-        raise ValueError(f"ridge: must be positive and finite, not {ridge}")
-    if bound < 1 - slack:
-        raise ValueError(
-            f"bound: {bound:g} is below 1 - slack = {1 - slack:g}, so no weights reach that mean"
-        )
 
 
 def _scaled(xp: Arrays, train: Array, trusted: Array) -> tuple[Array, float]:
@@ -143,8 +130,6 @@ def _gamma(gamma: float | str | None, z: Array, unit: float) -> tuple[float, flo
     if gamma is None:
         gamma = kernels.LOSS_RULE if z.ndim == 1 else kernels.FEATURE_RULE
     if not isinstance(gamma, str):
-        if not 0 < gamma < math.inf:
-            raise ValueError(f"gamma: must be positive and finite, not {gamma}")
         return min(float(gamma) * unit * unit, _LARGEST), float(gamma)
     value = kernels.width(z, gamma)
     if kernels.is_distance(gamma):

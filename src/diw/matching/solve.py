@@ -16,7 +16,7 @@ NEWTON_STEPS = 30  # and when it has not ended by then it will not soon
 SAMPLE = 20_000  # samples of the problem that a very large one starts from
 
 
-def solve(problem: Problem, form: Factor | Dense, *, max_iterations: int) -> Solution:
+def solve(problem: Problem, form: Factor | Dense, max_iterations: int) -> Solution:
     """The optimum; its `residual` says how well it was reached."""
     if isinstance(form, Dense):
         return active_set(problem, form, max_iterations=max_iterations)

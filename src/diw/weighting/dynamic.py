@@ -65,7 +65,7 @@ class DynamicMatching(Matching):
         z_trusted = self.transform(step.trusted, self.see_trusted(step))
         if self._classwise is not None:
             return self._classwise.match(
-                step, z_train, z_trusted, solve=self.solve, bound=self.bound
+                step, z_train, z_trusted, solve=self.solve_together, bound=self.bound
             )
         match = self.solve([(z_train, z_trusted)])[0]
         return match.weights, {

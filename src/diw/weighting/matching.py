@@ -9,7 +9,7 @@ from torch import Tensor
 
 from diw.errors import RunError, UsageError
 from diw.kernels import parse_rule
-from diw.matching import Match, kmm
+from diw.matching import Match, kmm_batch
 from diw.transforms import HiddenOutput, LossValue, RawInput, Transform, WholeOutput
 from diw.weighting.base import Weighting
 
@@ -74,19 +74,21 @@ class Matching(Weighting):
         A match that misses its tolerance is used all the same, with a warning:
         its weights are feasible, and a training of hours should not end there.
         """
-        return [
-            kmm(
-                self._finite(z_train),
-                self._finite(z_trusted),
-                gamma=self.gamma,
-                bound=self.bound,
-                slack=self.slack,
-                ridge=self.ridge,
-                solver="cvxopt" if self.solver == "cvxopt" else "diw",
-                on_failure="warn",
-            )
-            for z_train, z_trusted in problems
-        ]
+        return [match for pair in problems for match in self.solve_together([pair])]
+
+    def solve_together(self, problems: Iterable[tuple[Tensor, Tensor]]) -> list[Match]:
+        """The same of many small problems, in one call."""
+        pairs = [(self._finite(ours), self._finite(theirs)) for ours, theirs in problems]
+        return kmm_batch(
+            [ours for ours, _ in pairs],
+            [theirs for _, theirs in pairs],
+            gamma=self.gamma,
+            bound=self.bound,
+            slack=self.slack,
+            ridge=self.ridge,
+            solver="cvxopt" if self.solver == "cvxopt" else "diw",
+            on_failure="warn",
+        )
 
     def _finite(self, z: Tensor) -> Tensor:
         if not z.isfinite().all():
