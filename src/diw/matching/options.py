@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any, Literal, SupportsFloat
+from typing import Any, Literal
 
 BOUND = 50.0
 
@@ -27,20 +27,15 @@ class Options:
     backend: Backend
 
     def __post_init__(self) -> None:
-        for name in ("gamma", "bound", "slack", "ridge", "tol"):
-            value = getattr(self, name)
-            if not (value is None and name in ("gamma", "slack")) and not (
-                name == "gamma" and isinstance(value, str)
-            ):
-                _check_number(name, value)
         _positive("bound", self.bound)
         _positive("ridge", self.ridge)
-        if self.slack is not None and not 0 <= self.slack < math.inf:
-            raise ValueError(f"slack: must be finite and not negative, not {self.slack}")
+        _positive("tol", self.tol)
         if self.gamma is not None and not isinstance(self.gamma, str):
             _positive("gamma", self.gamma)
-        if not self.tol > 0:
-            raise ValueError(f"tol: must be positive, not {self.tol}")
+        if self.slack is not None:
+            _number("slack", self.slack)
+            if not 0 <= self.slack < math.inf:
+                raise ValueError(f"slack: must be finite and not negative, not {self.slack}")
         if self.rank is not None:
             _whole("rank", self.rank)
         _whole("max_iterations", self.max_iterations)
@@ -49,12 +44,13 @@ class Options:
         _choice("backend", self.backend, ("auto", "numpy", "torch"))
 
 
-def _check_number(name: str, value: Any) -> None:
-    if not isinstance(value, SupportsFloat) or isinstance(value, str | bool | complex):
+def _number(name: str, value: Any) -> None:
+    if not hasattr(value, "__float__") or isinstance(value, bool):
         raise ValueError(f"{name}: must be a number, not {value!r}")
 
 
-def _positive(name: str, value: float) -> None:
+def _positive(name: str, value: Any) -> None:
+    _number(name, value)
     if not 0 < value < math.inf:
         raise ValueError(f"{name}: must be positive and finite, not {value}")
 
