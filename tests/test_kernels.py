@@ -127,3 +127,12 @@ def test_the_kernel_is_accurate_even_far_from_the_origin(gamma, scale):
     wanted = np.exp(-gamma * cdist(a, b, "sqeuclidean"))
     assert np.abs(gaussian(a, b, gamma) - wanted).max() <= 1e-9
     assert np.abs(gaussian(torch.tensor(a), torch.tensor(b), gamma).numpy() - wanted).max() <= 1e-9
+
+
+def test_a_value_is_alike_to_itself_even_where_rounding_is_larger_than_the_width():
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(50, 30)) * 10 ** rng.uniform(0, 8, (50, 1))
+    kernel = gaussian(rows, rows, 1e5)
+    assert np.array_equal(np.diag(kernel), np.ones(50))
+    expected = np.exp(-1e5 * cdist(rows, rows, "sqeuclidean"))
+    assert np.abs(kernel - expected).max() <= 1e-9

@@ -38,6 +38,7 @@ SAMPLED_PAIRS = 1_000_000
 
 NEAR_PAIRS = 1 << 15  # up to so many neighbours it is faster to list them than to count
 
+_ROUNDING = 1e-14  # of the norms: what a squared distance by a matrix product may be off
 _BLOCK = 1 << 22  # numbers a temporary block may hold
 
 
@@ -287,15 +288,17 @@ def squared_distances(
     """‖a_i − b_j‖² of shape (len(a), len(b)), of two (·, d) arrays or tensors.
 
     One matrix product gives all of them, with an absolute error of about
-    1e-16·‖a‖²; those at most `below` are computed again from differences.
+    1e-16·‖a‖²; those that may be at most `below` are computed again from differences.
     `norms_a` and `norms_b` are the ‖a_i‖² and ‖b_j‖², for a caller that has them.
     """
+    norms_a = ((a * a).sum(1) if norms_a is None else norms_a)[:, None]
+    norms_b = (b * b).sum(1) if norms_b is None else norms_b
     squares = a @ b.T
     squares *= -2.0
-    squares += ((a * a).sum(1) if norms_a is None else norms_a)[:, None]
-    squares += (b * b).sum(1) if norms_b is None else norms_b
+    squares += norms_a
+    squares += norms_b
     if below >= 0:
-        close = (squares <= below).nonzero()
+        close = (squares <= below + _ROUNDING * (norms_a + norms_b)).nonzero()
         rows, columns = close if isinstance(close, tuple) else (close[:, 0], close[:, 1])
         step = max(1, _BLOCK // a.shape[1])
         for i in range(0, len(rows), step):
