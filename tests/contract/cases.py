@@ -18,6 +18,7 @@ CLASSES = 3
 VARIANTS: dict[str, Any] = {
     "momentum": 0.5,
     "normalise": False,
+    "noise": 0.4,
     "partition": False,
     "features": "output",
 }

@@ -200,6 +200,23 @@ def test_momentum_blends_with_the_samples_last_weight() -> None:
     torch.testing.assert_close(actual, expected)
 
 
+def test_noise_multiplies_the_weights_and_comes_anew_in_each_step() -> None:
+    def weights(noise: float) -> list[torch.Tensor]:
+        made = objective_of(Case("diw", {"noise": noise, "normalise": False}), dtype=torch.float64)
+        found = []
+        for _ in range(2):
+            found.append(made.weigh(batch(dtype=torch.float64)).train)
+            made.after_step()
+        return found
+
+    (first, second), (plain, _) = weights(0.4), weights(0.0)
+    factors = [(noisy / plain)[plain > 0] for noisy in (first, second)]
+    assert all(0.2 < float(factor.std()) < 0.6 for factor in factors)
+    assert all(float(factor.mean()) == pytest.approx(1, abs=0.2) for factor in factors)
+    assert not torch.equal(*factors)
+    torch.testing.assert_close(weights(0.4)[1], second)  # the same seed, the same noise
+
+
 def test_without_normalisation_the_weights_are_the_matchs_own() -> None:
     objective = objective_of(Case("diw", {"normalise": False}), dtype=torch.float64)
     weights = objective.weigh(batch(dtype=torch.float64)).train
@@ -220,6 +237,7 @@ def test_momentum_needs_the_samples_places() -> None:
     ("method", "fields", "message"),
     [
         ("diw", {"momentum": 1.0}, r"diw.momentum: must be in \[0, 1\), not 1.0"),
+        ("diw", {"noise": -0.1}, "diw.noise: must not be negative"),
         ("diw", {"warmup": -1}, "diw.warmup: must not be negative"),
         ("diw", {"warmup_steps": -1}, "diw.warmup_steps: must not be negative"),
         ("diw", {"bound": 0}, "diw.bound: must be at least 1"),

@@ -22,6 +22,9 @@ class DynamicMatching(Matching):
 
     momentum: float = 0.0
     """Share of a sample's weight of the last epoch in its new one (the paper's footnote 1)."""
+    noise: float = 0.0
+    """Deviation of a random factor max(0, 1 + noise · N(0, 1)) on each weight, new in each step: a
+    regulariser, which the early end of the authors' solver amounts to."""
     normalise: bool = True
     """Bring the weights of a mini-batch to mean one; False leaves their mean where the match has
     it, in 1 ± `slack`, as the authors' released example does."""
@@ -36,7 +39,7 @@ class DynamicMatching(Matching):
         super().__post_init__()
         if not 0 <= self.momentum < 1:
             raise UsageError(f"{self.name}.momentum: must be in [0, 1), not {self.momentum}")
-        for name in ("warmup", "warmup_steps"):
+        for name in ("noise", "warmup", "warmup_steps"):
             if getattr(self, name) < 0:
                 raise UsageError(
                     f"{self.name}.{name}: must not be negative, and is {getattr(self, name)}"
@@ -55,6 +58,9 @@ class DynamicMatching(Matching):
             return Weights(step.ones())
         weights, diagnostics = self.match(step)
         weights = weights.to(step.ones())
+        if self.noise:
+            factors = 1 + self.noise * step.normal("noise on weights")
+            weights = weights * factors.clamp(min=0).to(weights)
         if self.momentum:
             weights = self._blend(step, normalised(weights) if self.normalise else weights)
         return Weights(weights, diagnostics=diagnostics, normalise=self.normalise)
