@@ -59,8 +59,6 @@ class Entry:
     label: str
     method: str
     fields: Mapping[str, Any]
-    needs: str | None = None
-    """A package that must be installed for it."""
 
 
 @dataclass(frozen=True)
@@ -174,8 +172,7 @@ def _experiment(name: str, content: Mapping[str, Any]) -> Experiment:
 def _entry(content: str | Mapping[str, Any]) -> Entry:
     if isinstance(content, str):
         return Entry(content, content, {})
-    fields = content.get("fields", {})
-    return Entry(content["label"], content["method"], fields, content.get("needs"))
+    return Entry(content["label"], content["method"], content.get("fields", {}))
 
 
 def _read(name: str) -> dict[str, Any]:

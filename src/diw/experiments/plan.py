@@ -80,10 +80,10 @@ def _cell(
     trials: int,
     device: str,
 ) -> Cell:
-    state, reason, synthetic = _state(experiment, scale, data, entry)
+    base = base_spec(experiment.protocol, scale, data, shift, entry, variant)
+    state, reason, synthetic = _state(experiment, scale, entry, base)
     specs: tuple[RunSpec, ...] = ()
     if state == "planned":
-        base = base_spec(experiment.protocol, scale, data, shift, entry, variant)
         watched = replace(base, observe=_observed(scale).get(_identity(base), ()))
         specs = tuple(
             replace(watched, synthetic_ok=synthetic, device=device, seed=seed)
@@ -99,13 +99,15 @@ def _cell(
 
 
 def _state(
-    experiment: Experiment, scale: Scale, data: str, entry: Entry
+    experiment: Experiment, scale: Scale, entry: Entry, spec: RunSpec
 ) -> tuple[State, str, bool]:
+    data = spec.data
     for absent in experiment.absent:
         if data == absent["data"] and entry.label in absent["methods"]:
             return "absent", absent["reason"], False
-    if entry.needs is not None and find_spec(entry.needs) is None:
-        return "absent", f"{entry.label} needs {entry.needs}, which is not installed", False
+    if spec.method_fields.get("solver") == "cvxopt" and find_spec("cvxopt") is None:
+        reason = f"{entry.label} needs cvxopt here: pip install 'diw[released]'"
+        return "absent", reason, False
     if data not in BENCHMARKS or find(BENCHMARKS[data]) is not None:
         return "planned", "", False
     if scale == "smoke":
