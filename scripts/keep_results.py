@@ -1,0 +1,70 @@
+"""Copy what a reproduction wrote, without weights and networks, to a folder that can be committed.
+
+    python scripts/keep_results.py runs/reproduce/cpu results/cpu
+
+Of each result: its tables, figures and numbers as they are, and `records.json` with the
+spec and the accuracy by epoch of every finished run. What was kept before is replaced.
+"""
+
+import argparse
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+SUFFIXES = {".md", ".tex", ".csv", ".json", ".png", ".pdf"}
+CURVES = (
+    "test_accuracy",
+    "intact_accuracy",
+    "mislabelled_accuracy_given",
+    "mislabelled_accuracy_true",
+    "ess",
+)
+
+
+def main() -> None:
+    """Read the command line and copy."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("source", type=Path, help="runs/reproduce/SCALE")
+    parser.add_argument("target", type=Path, help="results/SCALE")
+    options = parser.parse_args()
+    for description in sorted(options.source.glob("*/experiment.json")):
+        own = description.parent
+        runs = [
+            name
+            for cell in json.loads(description.read_text(encoding="utf-8"))["cells"]
+            for name in cell["runs"].values()
+        ]
+        records = [
+            record(options.source / "runs" / name)
+            for name in dict.fromkeys(runs)
+            if (options.source / "runs" / name / "done").exists()
+        ]
+        if not records:
+            continue
+        kept = options.target / own.name
+        shutil.rmtree(kept, ignore_errors=True)
+        kept.mkdir(parents=True)
+        for path in own.iterdir():
+            if path.suffix in SUFFIXES and path.name != "experiment.json":
+                shutil.copy(path, kept)
+        lines = ",\n".join(json.dumps(one) for one in records)
+        (kept / "records.json").write_text(f"[\n{lines}\n]\n", encoding="utf-8")
+        print(f"{kept}: {len(records)} runs")
+
+
+def record(folder: Path) -> dict[str, Any]:
+    """A run's spec, and its accuracies by epoch in per cent."""
+    spec = json.loads((folder / "spec.json").read_text(encoding="utf-8"))
+    lines = (folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
+    epochs = [json.loads(line) for line in lines]
+    curves = {
+        name: [round(100 * epoch[name], 2) for epoch in epochs if name in epoch]
+        for name in CURVES
+        if any(name in epoch for epoch in epochs)
+    }
+    return {"run": folder.name, "spec": spec, "seconds": epochs[-1]["seconds"], **curves}
+
+
+if __name__ == "__main__":
+    main()
