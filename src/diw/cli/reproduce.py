@@ -97,7 +97,8 @@ def reproduce(
     writable_folder(folder, "out")
     specs = [spec for one in orders for spec in one.specs(chosen)]
     _record(orders, folder)
-    failures = _run(specs, folder / RUNS, jobs, engine, scheduler)
+    labels = _labels(orders, folder / RUNS)
+    failures = _run(specs, labels, folder / RUNS, jobs, engine, scheduler)
     _report(orders, folder)
     if failures:
         first = next(iter(failures.values()))
@@ -135,7 +136,7 @@ def _tell(orders: "Sequence[Order]", chosen: "Filter", runs: Path, jobs: int) ->
             f"the above, {len(own) - len(pending)} finished, {len(pending)} to do, "
             f"{clock(seconds)} on one core"
         )
-        for reason in sorted({cell.reason for cell in one.cells if cell.state == "no data"}):
+        for reason in sorted({cell.reason for cell in one.cells if cell.state != "planned"}):
             click.echo(f"{'':16}{reason}")
     at_once = max(1, min(jobs, pending_total))
     click.echo(
@@ -152,8 +153,27 @@ def _record(orders: "Sequence[Order]", folder: Path) -> None:
         one.write(folder, made)
 
 
+def _labels(orders: "Sequence[Order]", runs: Path) -> dict[str, str]:
+    """What each run is called in its first table, by the name of its folder."""
+    return {
+        spec.run(runs).folder.name: " ".join(
+            part
+            for part in (cell.data, cell.shift, cell.variant, cell.entry.label, f"seed {spec.seed}")
+            if part
+        )
+        for one in reversed(orders)
+        for cell in reversed(one.cells)
+        for spec in cell.specs
+    }
+
+
 def _run(
-    specs: "Sequence[RunSpec]", runs: Path, jobs: int, engine: Any, scheduler: str | None
+    specs: "Sequence[RunSpec]",
+    labels: dict[str, str],
+    runs: Path,
+    jobs: int,
+    engine: Any,
+    scheduler: str | None,
 ) -> dict[str, str]:
     from diw.cli.progress import Tracked, progress
     from diw.experiments.grid import try_all
@@ -163,16 +183,12 @@ def _run(
     done = sum(spec.run(runs).finished for spec in unique.values())
     click.echo(f"{len(unique)} runs, {done} of them finished before", err=True)
     tracked = [
-        Tracked(spec.run(runs), _label(spec), spec.recipe.epochs)
-        for spec in unique.values()
+        Tracked(spec.run(runs), labels[name], spec.recipe.epochs)
+        for name, spec in unique.items()
         if not spec.run(runs).finished
     ]
     with progress(tracked):
         return try_all(specs, runs, jobs=jobs, engine=engine, scheduler=scheduler)
-
-
-def _label(spec: "RunSpec") -> str:
-    return f"{spec.data} {spec.shift} {spec.method} seed {spec.seed}"
 
 
 def _report(orders: "Sequence[Order]", folder: Path) -> None:
