@@ -5,10 +5,11 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+from filelock import FileLock
 from safetensors.numpy import load_file
 
-from diw.experiments.execute import execute
-from diw.experiments.grid import run_all
+from diw.experiments.execute import LOCK, execute
+from diw.experiments.grid import _free_first, run_all
 from diw.experiments.sources import load_split
 from diw.experiments.spec import RunSpec
 from diw.recipe import Recipe
@@ -46,6 +47,16 @@ def test_two_processes_never_do_the_same_run(tmp_path: Path) -> None:
         worker.join(120)
         assert worker.exitcode == 0
     assert [row["epoch"] for row in SPEC.run(tmp_path).metrics()] == [1, 2, 3]
+
+
+def test_a_command_takes_up_first_what_no_other_one_trains(tmp_path: Path) -> None:
+    taken, free = SPEC, SPEC.with_method("uniform")
+    folder = taken.run(tmp_path).folder
+    folder.mkdir(parents=True)
+    order = _free_first([taken, free], tmp_path)
+    with FileLock(folder / LOCK):
+        assert next(order) == free
+    assert list(order) == [taken]
 
 
 def test_a_run_killed_by_the_system_frees_its_lock_and_goes_on(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import torch
-from filelock import FileLock
+from filelock import FileLock, Timeout
 
 from diw.data import Bundle
 from diw.experiments.sources import load_bundle, load_split
@@ -38,6 +38,17 @@ def execute_run(spec: RunSpec, run: Run) -> Run:
         if not run.finished:
             train(spec, Run.create(run.folder, spec.as_json()))
     return run
+
+
+def is_taken(run: Run) -> bool:
+    """Whether some process trains `run` at this moment."""
+    if not (run.folder / LOCK).exists():
+        return False
+    try:
+        with FileLock(run.folder / LOCK, timeout=0):
+            return False
+    except Timeout:
+        return True
 
 
 def train(spec: RunSpec, run: Run) -> None:

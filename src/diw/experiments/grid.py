@@ -9,7 +9,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -79,7 +79,7 @@ def _run(
         return run_on_cluster(pending, folder.absolute(), work, scheduler)
     jobs = min(jobs, len(pending))
     if jobs == 1:
-        return [work(spec, folder) for spec in pending]
+        return [work(spec, folder) for spec in _free_first(pending, folder)]
     return _run_parallel(pending, folder, work, jobs)
 
 
@@ -98,7 +98,24 @@ def _run_parallel(
             pre_dispatch=str(jobs),
         )
         child = joblib.delayed(_in_child)
-        return list(parallel(child(work, spec, folder, os.getpid()) for spec in specs))
+        queue = _free_first(specs, folder)
+        return list(parallel(child(work, spec, folder, os.getpid()) for spec in queue))
+
+
+def _free_first(specs: Sequence[RunSpec], folder: Path) -> Iterator[RunSpec]:
+    """The specs in order, but those last that another command trains when their turn comes.
+
+    So that several commands share the work on one folder instead of waiting
+    for each other; asked for one at a time, as workers become free.
+    """
+    from diw.experiments.execute import is_taken
+
+    waiting = list(specs)
+    while waiting:
+        free = (spec for spec in waiting if not is_taken(spec.run(folder)))
+        spec = next(free, waiting[0])
+        waiting.remove(spec)
+        yield spec
 
 
 def _work(spec: RunSpec, folder: Path) -> None:
