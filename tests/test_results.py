@@ -1,0 +1,60 @@
+"""The committed results: tables are what their records say, and so is that of the README."""
+
+import csv
+import json
+import re
+from collections import defaultdict
+from pathlib import Path
+from statistics import mean
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+KEPT = sorted((ROOT / "results").glob("*/*/records.json"))
+
+
+def name_of(path: Path) -> str:
+    return "/".join(path.parent.parts[-2:])
+
+
+@pytest.mark.parametrize("path", KEPT, ids=name_of)
+def test_a_result_says_what_made_it(path: Path) -> None:
+    numbers = json.loads((path.parent / f"{path.parent.name}.json").read_text(encoding="utf-8"))
+    made = numbers["made"]
+    assert made["command"].startswith("diw reproduce ")
+    assert made["commit"]
+    assert "dirty" not in made["commit"]
+    assert made["processor"]
+    runs = json.loads(path.read_text(encoding="utf-8"))
+    seeds = {run["spec"]["seed"] for run in runs}
+    assert seeds == set(range(len(seeds)))
+    for kept in path.parent.iterdir():
+        if kept.suffix in (".json", ".md", ".csv", ".tex"):
+            assert not re.search(r"/(tmp|home|work|root)/", kept.read_text(encoding="utf-8")), kept
+
+
+@pytest.mark.parametrize("path", KEPT, ids=name_of)
+def test_a_table_is_the_mean_of_its_runs(path: Path) -> None:
+    table = path.with_name(f"{path.parent.name}.csv")
+    if not table.exists():
+        pytest.skip("a figure without a table")
+    numbers = json.loads(table.with_suffix(".json").read_text(encoding="utf-8"))
+    last = {run["run"]: run["test_accuracy"][-1] for run in json.loads(path.read_text())}
+    cells: dict[tuple[str, ...], list[float]] = defaultdict(list)
+    for run in numbers["results"]:
+        place = tuple(run[axis] for axis in ("data", "shift", "variant", "label"))
+        cells[place].append(last[run["run"]])
+    means = sorted(mean(trials) for trials in cells.values())
+    with table.open(encoding="utf-8", newline="") as file:
+        rows = [row for row in csv.DictReader(file) if row["metric"] == "accuracy %"]
+    if not rows:
+        pytest.skip("a table of distances")
+    assert sorted(float(row["ours"]) for row in rows if row["ours"]) == pytest.approx(means)
+
+
+def test_the_readmes_table_is_the_committed_one() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    result = (ROOT / "results/cpu/label-noise/label-noise.md").read_text(encoding="utf-8")
+    lines = re.findall(r"^\| (?:Fashion-MNIST|) \|.*\| (?:ours|paper) \|.*$", readme, re.MULTILINE)
+    assert lines
+    assert all(line in result for line in lines)
