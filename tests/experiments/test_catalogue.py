@@ -6,7 +6,7 @@ import pytest
 
 from diw.data import BENCHMARKS
 from diw.errors import UsageError
-from diw.experiments.catalogue import SCALES, Rule, catalogue, find_experiments, published
+from diw.experiments.catalogue import SCALES, Rule, Scale, catalogue, find_experiments, published
 from diw.experiments.plan import base_spec, plan
 from diw.experiments.spec import RunSpec
 from diw.models.factory import MODELS
@@ -65,7 +65,7 @@ def test_a_protocol_leaves_nothing_of_the_recipe_to_defaults(name: str) -> None:
     for scale in SCALES:
         for data in experiment.data[scale]:
             for shift in experiment.shifts:
-                place = {"data": data, "shift": shift, "method": "diw"}
+                place = {"data": data, "shift": shift, "method": "diw", "variant": ""}
                 rules = [rule for rule in experiment.protocol.rules[scale] if rule.fits(place)]
                 said = {key for rule in rules for key in rule.values}
                 assert {field.name for field in fields(Recipe)} <= said
@@ -224,6 +224,22 @@ def test_rules_apply_in_order_and_unknown_entries_are_refused() -> None:
     wrong = replace(protocol, rules={"paper": (Rule({}, {"learning_rate": 1}, "a test"),)})
     with pytest.raises(UsageError, match="learning_rate is no entry"):
         base_spec(wrong, "paper", "fashion-mnist", "pair:0.3", entry)
+
+
+@pytest.mark.parametrize("scale", ["cpu", "paper"])
+def test_clean_takes_as_many_and_as_long_steps_on_any_trusted_set(scale: Scale) -> None:
+    """Or a small trusted set would be compared untrained."""
+    cells = plan(catalogue()["trusted-size"], scale)
+    specs = [cell.specs[0] for cell in cells if cell.entry.label == "clean" and cell.specs]
+    if not specs:
+        pytest.skip("fashion-mnist is not here; set DIW_DATA")
+    sizes = [int(spec.trusted or 0) for spec in specs]
+    assert sizes == [50, 100, 250, 500, 1000]
+    recipes = [spec.recipe for spec in specs]
+    steps = [-(-size // recipe.batch_size) for size, recipe in zip(sizes, recipes, strict=True)]
+    assert steps == [4] * 5
+    lengths = [size * recipe.lr for size, recipe in zip(sizes, recipes, strict=True)]
+    assert lengths == pytest.approx([lengths[-1]] * 5)
 
 
 def test_experiments_by_name() -> None:

@@ -7,7 +7,7 @@ one with every published number.
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cache
 from importlib.resources import files
@@ -30,7 +30,7 @@ class Rule:
     """Some values of a protocol, the runs they are for and where they come from."""
 
     when: Mapping[str, tuple[str, ...]]
-    """Patterns by axis (`data`, `shift`, `method`); an axis that is absent fits everything."""
+    """Patterns by axis (`data`, `shift`, `method`, `variant`); an absent axis fits everything."""
     values: Mapping[str, Any]
     """Entries of the run's spec or recipe; under `fields`, fields of its method."""
     reason: str
@@ -50,6 +50,11 @@ class Protocol:
     name: str
     trials: Mapping[str, int]
     rules: Mapping[str, tuple[Rule, ...]]
+
+    def with_rules(self, more: Mapping[str, tuple[Rule, ...]]) -> "Protocol":
+        """This protocol with an experiment's own rules, by scale, after the shared ones."""
+        rules = {scale: self.rules[scale] + more[scale] for scale in self.rules}
+        return replace(self, rules=rules)
 
 
 @dataclass(frozen=True)
@@ -133,11 +138,11 @@ def published() -> dict[tuple[str, str, str, str, str], Published]:
 @cache
 def _protocol(name: str) -> Protocol:
     content = _read(f"protocols/{name}.toml")
-    return Protocol(
-        name,
-        content["trials"],
-        {scale: tuple(_rule(rule) for rule in content[scale]) for scale in SCALES},
-    )
+    return Protocol(name, content["trials"], _rules(content))
+
+
+def _rules(content: Mapping[str, Any]) -> dict[str, tuple[Rule, ...]]:
+    return {scale: tuple(map(_rule, content.get(scale, ()))) for scale in SCALES}
 
 
 def _rule(content: Mapping[str, Any]) -> Rule:
@@ -153,7 +158,7 @@ def _experiment(name: str, content: Mapping[str, Any]) -> Experiment:
         title=content["title"],
         source=content["source"],
         about=content["about"],
-        protocol=_protocol(content["protocol"]),
+        protocol=_protocol(content["protocol"]).with_rules(_rules(content)),
         published=content.get("published"),
         outputs=tuple(content["outputs"]),
         entries=tuple(map(_entry, content["methods"])),

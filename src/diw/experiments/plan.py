@@ -132,8 +132,10 @@ def base_spec(
     method = find_method(entry.method).name
     values: dict[str, Any] = {}
     method_fields: dict[str, Any] = {}
+    place = {"data": data, "shift": shift, "method": method}
+    place["variant"] = str((variant or {}).get("label", ""))
     for rule in protocol.rules[scale]:
-        if rule.fits({"data": data, "shift": shift, "method": method}):
+        if rule.fits(place):
             values |= {key: value for key, value in rule.values.items() if key != "fields"}
             method_fields |= rule.values.get("fields", {})
     notes = ("label", "reason", "scales")
