@@ -8,6 +8,8 @@ from typing import ClassVar, final
 
 from torch import Tensor, nn
 
+from diw.models.pooling import HalvingMaxPool
+
 
 @final
 class LeNet5(nn.Module):
@@ -36,10 +38,10 @@ class LeNet5(nn.Module):
             raise ValueError(f"shape: LeNet-5 needs images of at least 12 x 12, got {shape}")
         self.features = nn.Sequential(
             nn.Conv2d(channels, 6, 5, padding=pad),
-            nn.MaxPool2d(2),
+            HalvingMaxPool(),
             nn.ReLU(),
             nn.Conv2d(6, 16, 5),
-            nn.MaxPool2d(2),
+            HalvingMaxPool(),
             nn.ReLU(),
             nn.Flatten(),
             nn.Linear(16 * rows * columns, 120),
