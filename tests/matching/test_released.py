@@ -39,3 +39,20 @@ def test_it_agrees_where_the_problem_is_well_conditioned():
     options = {"gamma": 1.0, "ridge": 1.0, "slack": 0.05}
     ours, theirs = kmm(train, trusted, **options), kmm(train, trusted, solver="cvxopt", **options)
     assert np.abs(ours.weights - theirs.weights).max() <= 1e-3
+
+
+def test_its_weights_are_those_of_the_examples_own_call():
+    """The example writes all of G; where a solver stops early, its steps must be the same."""
+    cvxopt = pytest.importorskip("cvxopt")
+    _, train, trusted = BATCHES[0]
+    train, trusted = train.astype(float), trusted.astype(float)
+    n, bound, ridge, slack = len(train), 50.0, 1e-5, 1 - len(train) ** -0.5
+    match = kmm(train, trusted, gamma=0.01, bound=bound, ridge=ridge, slack=slack, solver="cvxopt")
+    K = np.exp(-0.01 * (train[:, None] - train) ** 2) + ridge * np.eye(n)
+    k = np.exp(-0.01 * (train[:, None] - trusted) ** 2).sum(1) * n / len(trusted)
+    G = np.concatenate([np.ones((1, n)), -np.ones((1, n)), np.eye(n), -np.eye(n)])
+    h = np.concatenate([[n * (1 + slack), n * (slack - 1)], np.full(n, bound), np.zeros(n)])
+    problem = map(cvxopt.matrix, (K, -k, G, h))
+    answer = cvxopt.solvers.qp(*problem, options={"show_progress": False})
+    assert match.iterations == answer["iterations"]
+    np.testing.assert_allclose(match.weights, np.array(answer["x"])[:, 0], atol=1e-5)
