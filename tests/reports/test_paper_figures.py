@@ -25,8 +25,11 @@ def test_curves_are_means_with_a_band_and_empty_panels_say_why(tmp_path: Path) -
     names = trials(tmp_path / "runs", "diw", (80, 84))
     other = {"shift": "pair:0.3", "state": "no data", "reason": "not here"}
     cells = [cell("diw", names), cell("uniform"), cell("diw", **other), cell("uniform", **other)]
+    elsewhere = {"data": "cifar-10"}
+    cells += [cell("diw", **elsewhere), cell("diw", names, shift="pair:0.3", **elsewhere)]
+    cells += [cell("uniform", shift=shift, **elsewhere) for shift in ("symmetric:0.4", "pair:0.3")]
     drawing = accuracy_curves(read_sheet(write_experiment(tmp_path, cells)))
-    first, second = drawing.figure.axes
+    first, second, third, fourth = drawing.figure.axes
     assert first.get_title() == "0.4 symmetric"
     (line,) = first.lines
     assert line.get_xdata().tolist() == [1, 2]
@@ -36,10 +39,22 @@ def test_curves_are_means_with_a_band_and_empty_panels_say_why(tmp_path: Path) -
     spread = np.std([80, 84], ddof=1)
     edges = band.get_paths()[0].get_extents()
     assert (edges.y0, edges.y1) == (pytest.approx(82 - spread), pytest.approx(84 + spread))
+    assert fourth.lines
     assert not second.lines
+    assert not third.lines
     assert len(first.get_yticks()) > 1  # an empty neighbour takes no ticks away
-    assert texts(drawing.figure) == ["no data"]
+    assert texts(drawing.figure) == ["no data", "not run"]
     assert "2 trials" in drawing.caption
+
+
+def test_a_part_of_an_experiment_is_drawn_without_the_panels_of_the_rest(tmp_path: Path) -> None:
+    names = trials(tmp_path / "runs", "diw", (80, 84))
+    rest = [("fashion-mnist", "pair:0.3"), ("cifar-10", "symmetric:0.4"), ("cifar-10", "pair:0.3")]
+    cells = [cell("diw", data=data, shift=shift) for data, shift in rest]
+    part = accuracy_curves(read_sheet(write_experiment(tmp_path, [cell("diw", names), *cells])))
+    assert [axes.get_title() for axes in part.figure.axes] == ["0.4 symmetric"]
+    nothing = accuracy_curves(read_sheet(write_experiment(tmp_path, cells[1:])))
+    assert texts(nothing.figure) == ["not run"] * 2
 
 
 def test_denoising_has_four_curves(tmp_path: Path) -> None:

@@ -105,11 +105,19 @@ def _settle(axes: Any, lines: Sequence[Curve]) -> None:
 
 
 def _grid(sheet: Sheet) -> list[list[Setting]]:
-    """Settings by data set: a row of panels each."""
+    """Settings by data set: a row of panels each, but no row or column without any finished run.
+
+    If nothing is finished, all of them, to say so.
+    """
     rows: dict[str, list[Setting]] = {}
     for setting in sheet.settings:
         rows.setdefault(setting.data, []).append(setting)
-    return list(rows.values())
+    ran = {s for s in sheet.settings if any(sheet.at(s, method).trials for method in sheet.methods)}
+    if not ran:
+        return list(rows.values())
+    labels = {setting.label for setting in ran}
+    kept = [row for row in rows.values() if ran.intersection(row)]
+    return [[setting for setting in row if setting.label in labels] for row in kept]
 
 
 def _data(sheet: Sheet, settings: Sequence[Setting]) -> str:
