@@ -238,7 +238,7 @@ def test_clean_takes_as_many_and_as_long_steps_on_any_trusted_set(scale: Scale) 
     assert sizes == [50, 100, 250, 500, 1000]
     recipes = [spec.recipe for spec in specs]
     steps = [-(-size // recipe.batch_size) for size, recipe in zip(sizes, recipes, strict=True)]
-    assert steps == [4] * 5
+    assert steps == [10] * 5
     lengths = [size * recipe.lr for size, recipe in zip(sizes, recipes, strict=True)]
     assert lengths == pytest.approx([lengths[-1]] * 5)
 
