@@ -237,7 +237,9 @@ def test_clean_takes_as_many_and_as_long_steps_on_any_trusted_set(scale: Scale) 
     sizes = [int(spec.trusted or 0) for spec in specs]
     assert sizes == [50, 100, 250, 500, 1000]
     recipes = [spec.recipe for spec in specs]
-    steps = [-(-size // recipe.batch_size) for size, recipe in zip(sizes, recipes, strict=True)]
+    steps = [
+        -(-size // recipe.trusted_batch_size) for size, recipe in zip(sizes, recipes, strict=True)
+    ]
     assert steps == [10] * 5
     lengths = [size * recipe.lr for size, recipe in zip(sizes, recipes, strict=True)]
     assert lengths == pytest.approx([lengths[-1]] * 5)
