@@ -229,10 +229,12 @@ def test_rules_apply_in_order_and_unknown_entries_are_refused() -> None:
 @pytest.mark.parametrize("scale", ["cpu", "paper"])
 def test_clean_takes_as_many_and_as_long_steps_on_any_trusted_set(scale: Scale) -> None:
     """Or a small trusted set would be compared untrained."""
-    cells = plan(catalogue()["trusted-size"], scale)
-    specs = [cell.specs[0] for cell in cells if cell.entry.label == "clean" and cell.specs]
-    if not specs:
-        pytest.skip("fashion-mnist is not here; set DIW_DATA")
+    experiment = catalogue()["trusted-size"]
+    clean = next(entry for entry in experiment.entries if entry.label == "clean")
+    specs = [
+        base_spec(experiment.protocol, scale, "fashion-mnist", "symmetric:0.4", clean, variant)
+        for variant in experiment.variants[scale]
+    ]
     sizes = [int(spec.trusted or 0) for spec in specs]
     assert sizes == [50, 100, 250, 500, 1000]
     recipes = [spec.recipe for spec in specs]
