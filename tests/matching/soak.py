@@ -18,10 +18,11 @@ from pathlib import Path
 import numpy as np
 
 from diw.matching import kmm
-from tests.matching.oracles import Exact, compare
+from tests.matching.oracles import ORACLES, Exact, compare
 from tests.matching.random_problems import random_problem
 
 STATE = Path("soak/state.json")
+LARGE_ORACLES = ("piqp", "cvxopt")  # an active set takes too long
 REPORT_EVERY = 1000
 WORST = ("objective gap", "weight gap at ridge >= 1e-3", "objective misreported", "error bound")
 
@@ -53,7 +54,7 @@ def examine(number: int) -> tuple[list[str], dict[str, float], bool]:
         wrong.append(f"violates its constraints by {exact.violation(w):.1e}")
     if found["objective misreported"] > 1e-9:
         wrong.append(f"objective {match.objective} is {value}")
-    gaps = compare(exact, w, "daqp" if n <= 700 else "piqp")
+    gaps = compare(exact, w, *(ORACLES if n <= 700 else LARGE_ORACLES))
     if gaps is None:
         return wrong, found, False
     found["objective gap"] = gaps.objective

@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 from diw.matching import kmm, kmm_batch
-from tests.matching.oracles import Exact, compare
+from tests.matching.oracles import ORACLES, Exact, compare
 from tests.matching.random_problems import random_problem
 
 BLOCK = 100
 
 
-def check(number: int, largest: int, solver: str) -> bool:
-    """Solve problem `number` and hold it against a solver; whether that one had an answer."""
+def check(number: int, largest: int, *solvers: str) -> None:
+    """Solve problem `number` and hold it against the first of the solvers that has an answer."""
     train, trusted, options = random_problem(number, largest=largest)
     match = kmm(train, trusted, **options)
     where = f"problem {number}, n = {len(train)}, {options}, {match.explanation()}"
@@ -24,35 +24,33 @@ def check(number: int, largest: int, solver: str) -> bool:
     assert abs(w.mean() - 1) <= exact.slack + 1e-14, where
     mine = exact.objective(w)
     assert match.objective == pytest.approx(mine, rel=1e-9, abs=1e-11 * float(w @ w)), where
-    gaps = compare(exact, w, solver)
-    if gaps is None:
-        return False
+    gaps = compare(exact, w, *solvers)
+    assert gaps is not None, f"{where}: none of {solvers} has an answer"
     # A solver that leaves the feasible set may reach a lower value than there is.
     assert gaps.objective <= 1e-9 + 10 * gaps.infeasible, f"{where}: {gaps}"
     if options["ridge"] >= 1e-3 and gaps.objective >= -1e-9:
         assert gaps.weights <= 1e-4, f"{where}: {gaps}"
-    if solver == "daqp" and gaps.objective >= -1e-13:
+    if gaps.solver == "daqp" and gaps.objective >= -1e-13:
         theirs = 1e-4 + np.sqrt(len(w)) * 1e-10 / options["ridge"]
         assert gaps.weights <= match.error_bound + theirs, f"{where}: {gaps}"
-    return True
 
 
 @pytest.mark.parametrize("block", range(10))
 def test_random_problems_have_the_optimum_of_an_active_set_solver(block):
-    answered = [check(i, 300, "daqp") for i in range(block * BLOCK, (block + 1) * BLOCK)]
-    assert sum(answered) >= BLOCK - 1
+    for number in range(block * BLOCK, (block + 1) * BLOCK):
+        check(number, 300, *ORACLES)
 
 
 @pytest.mark.parametrize("block", range(10, 12))
 def test_random_problems_have_the_optimum_of_an_interior_point(block):
-    answered = [check(i, 100, "piqp") for i in range(block * BLOCK, (block + 1) * BLOCK)]
-    assert sum(answered) >= 0.8 * BLOCK  # at 1e-12 it does not always end
+    for number in range(block * BLOCK, (block + 1) * BLOCK):
+        check(number, 100, "piqp", *ORACLES)
 
 
 @pytest.mark.parametrize("block", range(12, 13))
 def test_random_problems_have_the_optimum_of_highs(block):
-    answered = [check(i, 25, "highs") for i in range(block * BLOCK, block * BLOCK + 40)]
-    assert sum(answered) >= 30
+    for number in range(block * BLOCK, block * BLOCK + 40):
+        check(number, 25, "highs", *ORACLES)
 
 
 @pytest.mark.parametrize(
@@ -81,7 +79,7 @@ def test_large_full_rank_problems_have_the_optimum_of_another_solver(n):
     match = kmm(train, trusted, gamma=0.2, ridge=1e-3)
     assert match.rank == n
     exact = Exact.of(train, trusted, gamma=0.2, ridge=1e-3, bound=50.0, slack=None)
-    gaps = compare(exact, match.weights, "piqp")
+    gaps = compare(exact, match.weights, "piqp", "cvxopt", "daqp")
     assert gaps is not None
     assert abs(gaps.objective) <= 1e-9
     assert gaps.weights <= 1e-4
