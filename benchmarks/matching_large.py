@@ -40,7 +40,7 @@ def one_class() -> tuple[np.ndarray, np.ndarray]:
     import torch
 
     from diw.data import load
-    from diw.split import make_split
+    from diw.data.split import make_split
 
     data = load("fashion-mnist")
     split = make_split(data, shift="symmetric:0.4", trusted="100/class", seed=0)

@@ -19,11 +19,11 @@ import torch
 from torch.nn import functional
 
 from diw.data import load
+from diw.data.split import Split, make_split
 from diw.models import make_model
-from diw.recipe import Recipe
 from diw.records import Run
-from diw.split import Split, make_split
-from diw.training import Training
+from diw.records.recipe import Recipe
+from diw.training.loop import Training
 from diw.weighting import describe, find, make, methods
 
 STEPS = 10

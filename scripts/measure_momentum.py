@@ -13,8 +13,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from diw.experiments.grid import run_all
-from diw.experiments.spec import RunSpec
-from diw.recipe import Recipe
+from diw.experiments.sources import with_method
+from diw.records.recipe import Recipe
+from diw.records.spec import RunSpec
 from diw.reports.statistics import mean_and_std, paired_p_value
 from diw.reports.summary import Summary, summarise
 
@@ -24,8 +25,8 @@ MOMENTA = (0.0, 0.3, 0.5, 0.8, 0.9, 0.95)
 def settings(epochs: int) -> dict[str, RunSpec]:
     """What is compared, by its name in the table."""
     base = RunSpec(shift="symmetric:0.4", recipe=Recipe(epochs=epochs))
-    rows = {f"diw, momentum {m:g}": base.with_method("diw", {"momentum": m}) for m in MOMENTA}
-    return {name: base.with_method(name) for name in ("uniform", "truth")} | rows
+    rows = {f"diw, momentum {m:g}": with_method(base, "diw", {"momentum": m}) for m in MOMENTA}
+    return {name: with_method(base, name) for name in ("uniform", "truth")} | rows
 
 
 def row(name: str, summaries: list[Summary], plain: list[Summary]) -> str:

@@ -8,10 +8,10 @@ from torch import nn
 
 from diw.data import Bundle, Dataset
 from diw.data.inputs import TensorInputs
-from diw.recipe import Recipe
+from diw.data.split import Split, make_split
 from diw.records import Run
-from diw.split import Split, make_split
-from diw.training import Training
+from diw.records.recipe import Recipe
+from diw.training.loop import Training
 from diw.weighting import make
 from tests.networks import noisy_network, samples
 

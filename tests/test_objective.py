@@ -7,9 +7,9 @@ import torch
 from torch import nn
 
 import diw
-from diw.batch import Batch
 from diw.errors import RunError, UsageError
 from diw.objective import Objective
+from diw.step.batch import Batch
 from tests.networks import noisy_network, plain_network, samples
 
 

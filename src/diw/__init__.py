@@ -10,19 +10,19 @@ from diw._version import __version__
 
 if TYPE_CHECKING:
     from diw import weighting
-    from diw.batch import Batch, Weights
     from diw.matching import KMM, Match, kmm, kmm_batch
     from diw.objective import Objective, Result
+    from diw.step.batch import Batch, Weights
     from diw.weighting import Weighting
 
 _HOME = {
-    "Batch": "diw.batch",
+    "Batch": "diw.step.batch",
     "KMM": "diw.matching",
     "Match": "diw.matching",
     "Objective": "diw.objective",
     "Result": "diw.objective",
     "Weighting": "diw.weighting",
-    "Weights": "diw.batch",
+    "Weights": "diw.step.batch",
     "kmm": "diw.matching",
     "kmm_batch": "diw.matching",
 }

@@ -7,12 +7,12 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
-from diw.batch import Batch, Criterion, Weights, cross_entropy, first_tensor
 from diw.errors import UsageError
-from diw.memory import Memory
-from diw.probe import Tap, is_mode_free, unwrap
-from diw.step import Step, Surroundings
-from diw.stream import TrustedStream, as_rows
+from diw.step.batch import Batch, Criterion, Weights, cross_entropy, first_tensor
+from diw.step.memory import Memory
+from diw.step.probe import Tap, is_mode_free, unwrap
+from diw.step.step import Step, Surroundings
+from diw.step.stream import TrustedStream, as_rows
 from diw.weighting import Task, Weighting, make, normalised
 from diw.weighting.base import Samples
 

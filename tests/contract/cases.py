@@ -6,8 +6,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from diw.batch import Batch
 from diw.objective import Objective
+from diw.step.batch import Batch
 from diw.weighting import describe, make, methods
 from tests.networks import plain_network, samples
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from diw.training import Training
+from diw.training.loop import Training
 from diw.weighting import describe, find
 from tests.contract.cases import DEFAULTS, Case
 from tests.problems import tiny_training

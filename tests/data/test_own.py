@@ -8,8 +8,8 @@ import torch
 
 from diw.data import Encoding, load, read_like
 from diw.data.inputs import FolderInputs, MappedInputs
+from diw.data.split import make_split
 from diw.errors import UsageError
-from diw.split import make_split
 
 CSV = "age,colour,income,label\n20,red,1.5,yes\n40,blue,,no\n60,red,2.5,no\n,green,2.0,yes\n"
 

@@ -16,19 +16,23 @@ from safetensors.numpy import load_file
 from diw.errors import RunError, UsageError
 from diw.experiments.execute import execute
 from diw.experiments.grid import run_all, try_all
-from diw.experiments.spec import RunSpec
-from diw.recipe import Recipe
+from diw.experiments.sources import with_method
+from diw.records.recipe import Recipe
+from diw.records.spec import RunSpec
 
 pytest.importorskip("distributed")
 
-SPEC = RunSpec(
-    shift="symmetric:0.4",
-    trusted=100,
-    train_samples=1500,
-    test_samples=100,
-    model="mlp",
-    recipe=Recipe(epochs=16, lr=1e-3),
-).with_method("diw")
+SPEC = with_method(
+    RunSpec(
+        shift="symmetric:0.4",
+        trusted=100,
+        train_samples=1500,
+        test_samples=100,
+        model="mlp",
+        recipe=Recipe(epochs=16, lr=1e-3),
+    ),
+    "diw",
+)
 SPECS = [replace(SPEC, seed=seed) for seed in range(3)]
 
 

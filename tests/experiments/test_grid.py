@@ -10,16 +10,16 @@ from safetensors.numpy import load_file
 
 from diw.experiments.execute import LOCK, execute
 from diw.experiments.grid import _free_first, run_all
-from diw.experiments.sources import load_split
-from diw.experiments.spec import RunSpec
-from diw.recipe import Recipe
+from diw.experiments.sources import load_split, with_method
+from diw.records.recipe import Recipe
+from diw.records.spec import RunSpec
 
 RECIPE = Recipe(epochs=3, lr=1e-3)
-SPEC = RunSpec(shift="symmetric:0.4", trusted=100, model="mlp", recipe=RECIPE).with_method("diw")
+SPEC = with_method(RunSpec(shift="symmetric:0.4", trusted=100, model="mlp", recipe=RECIPE), "diw")
 
 
 def test_methods_share_their_data() -> None:
-    first, second = load_split(SPEC), load_split(SPEC.with_method("uniform"))
+    first, second = load_split(SPEC), load_split(with_method(SPEC, "uniform"))
     assert (first.train.targets == second.train.targets).all()
     assert (first.trusted_places == second.trusted_places).all()
     other = load_split(replace(SPEC, seed=1))
@@ -27,7 +27,7 @@ def test_methods_share_their_data() -> None:
 
 
 def test_processes_give_what_one_process_gives_and_nothing_is_redone(tmp_path: Path) -> None:
-    specs = [SPEC, SPEC.with_method("uniform")]
+    specs = [SPEC, with_method(SPEC, "uniform")]
     alone = run_all(specs, tmp_path / "alone", jobs=1)
     together = run_all(specs, tmp_path / "together", jobs=2)
     for a, b in zip(alone, together, strict=True):
@@ -50,7 +50,7 @@ def test_two_processes_never_do_the_same_run(tmp_path: Path) -> None:
 
 
 def test_a_command_takes_up_first_what_no_other_one_trains(tmp_path: Path) -> None:
-    taken, free = SPEC, SPEC.with_method("uniform")
+    taken, free = SPEC, with_method(SPEC, "uniform")
     folder = taken.run(tmp_path).folder
     folder.mkdir(parents=True)
     order = _free_first([taken, free], tmp_path)

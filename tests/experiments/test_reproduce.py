@@ -13,8 +13,9 @@ from diw.experiments.execute import execute
 from diw.experiments.grid import try_all
 from diw.experiments.provenance import provenance
 from diw.experiments.reproduce import check_filter, order, read_filter, unique_runs
-from diw.experiments.spec import RunSpec
-from diw.recipe import Recipe
+from diw.experiments.sources import with_method
+from diw.records.recipe import Recipe
+from diw.records.spec import RunSpec
 
 TINY = RunSpec(
     shift="symmetric:0.4",
@@ -82,7 +83,7 @@ def test_what_was_asked_is_written(here, tmp_path: Path) -> None:
 
 def test_an_estimate_is_near_the_truth(tmp_path: Path) -> None:
     """Within a factor of ten, on a machine that may be busy: the order of magnitude is asked."""
-    spec = replace(TINY, train_samples=4000, recipe=Recipe(epochs=4)).with_method("diw")
+    spec = with_method(replace(TINY, train_samples=4000, recipe=Recipe(epochs=4)), "diw")
     expected = Stopwatch().seconds([spec])
     seconds = execute(spec, tmp_path).metrics()[-1]["seconds"]
     assert seconds / 10 < expected < seconds * 10
@@ -90,18 +91,18 @@ def test_an_estimate_is_near_the_truth(tmp_path: Path) -> None:
 
 def test_an_estimate_counts_epochs_pretraining_and_runs() -> None:
     watch = Stopwatch()
-    one = watch.seconds([TINY.with_method("uniform")])
-    assert watch.seconds([TINY.with_method("random")]) == one  # measured once for both
-    longer = replace(TINY, recipe=replace(TINY.recipe, epochs=4)).with_method("uniform")
+    one = watch.seconds([with_method(TINY, "uniform")])
+    assert watch.seconds([with_method(TINY, "random")]) == one  # measured once for both
+    longer = with_method(replace(TINY, recipe=replace(TINY.recipe, epochs=4)), "uniform")
     assert watch.seconds([longer]) == pytest.approx(2 * one)
-    pretrained = TINY.with_method("siw-l", {"pretraining": 2})
+    pretrained = with_method(TINY, "siw-l", {"pretraining": 2})
     assert watch.seconds([pretrained]) == pytest.approx(2 * one)
     assert watch.seconds([longer, longer]) == pytest.approx(4 * one)
 
 
 def test_a_run_that_fails_does_not_stop_the_others(tmp_path: Path) -> None:
-    good = TINY.with_method("uniform")
-    bad = replace(TINY, recipe=replace(TINY.recipe, lr=1e30)).with_method("uniform")
+    good = with_method(TINY, "uniform")
+    bad = with_method(replace(TINY, recipe=replace(TINY.recipe, lr=1e30)), "uniform")
     failures = try_all([bad, good], tmp_path)
     assert good.run(tmp_path).finished
     assert failures.keys() == {bad.run(tmp_path).folder.name}

@@ -10,11 +10,11 @@ from torch import Tensor, nn
 
 from diw.data import Bundle, Dataset, Encoding
 from diw.data.encoding import NumberColumn, TableRows
+from diw.data.split import make_split
 from diw.predicting import Predictor, write_predictions
-from diw.recipe import Recipe
 from diw.records import Run
-from diw.split import make_split
-from diw.training import Training
+from diw.records.recipe import Recipe
+from diw.training.loop import Training
 from diw.weighting import make
 
 ROWS, BATCH = 1000, 64

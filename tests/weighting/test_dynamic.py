@@ -4,9 +4,9 @@ from torch import nn
 from torch.nn import functional
 
 import diw
-from diw.batch import Batch
 from diw.errors import UsageError
 from diw.objective import Objective
+from diw.step.batch import Batch
 from diw.weighting import make
 from tests.contract.cases import Case, batch, objective_of, pretrained, whole_train
 from tests.networks import noisy_network, plain_network, samples

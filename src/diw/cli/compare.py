@@ -19,8 +19,8 @@ from diw.cli.options import (
 from diw.cli.setting import read_setting, setting_options
 
 if TYPE_CHECKING:
-    from diw.experiments.spec import RunSpec
     from diw.records import Run
+    from diw.records.spec import RunSpec
 
 EXAMPLES = """
 \b
@@ -72,12 +72,14 @@ def compare(
     weighting, for two seeds. Finished runs are found again; interrupted ones
     go on where they stopped.
     """
+    from diw.experiments.sources import with_method
+
     names, fields = _methods(methods), read_fields(settings)
     _check_fields(names, fields)
     writable_file(json_file, "json")
     base = read_setting(seed=seed, **setting)
     specs = [
-        replace(base.with_method(name, fields.get(name)), seed=trial)
+        replace(with_method(base, name, fields.get(name)), seed=trial)
         for trial in range(seed, seed + seeds)
         for name in names
     ]

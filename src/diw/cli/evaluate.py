@@ -74,7 +74,7 @@ def evaluate(
 def _own_test(run: "Run") -> "tuple[Dataset, str]":
     """What the run was scored on, drawn again from its spec, and its name."""
     from diw.experiments.sources import load_split, stamp
-    from diw.experiments.spec import RunSpec
+    from diw.records.spec import RunSpec
 
     try:
         spec = RunSpec.from_json(run.spec)

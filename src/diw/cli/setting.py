@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from diw.cli.options import COUNT, device_option, read_device
-from diw.recipe import Recipe
+from diw.records.recipe import Recipe
 
 if TYPE_CHECKING:
-    from diw.experiments.spec import RunSpec
+    from diw.records.spec import RunSpec
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -114,8 +114,8 @@ def read_setting(
     know is printed.
     """
     from diw.experiments.sources import load_bundle, load_split, stamp
-    from diw.experiments.spec import RunSpec
     from diw.models import default_model, make_model
+    from diw.records.spec import RunSpec
 
     recipe = replace(
         DEFAULT,

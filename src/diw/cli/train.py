@@ -12,9 +12,9 @@ from diw.cli.setting import read_setting, setting_options
 from diw.errors import UsageError
 
 if TYPE_CHECKING:
-    from diw.experiments.spec import RunSpec
+    from diw.data.split import Split
     from diw.records import Run
-    from diw.split import Split
+    from diw.records.spec import RunSpec
 
 EXAMPLES = """
 \b
@@ -63,13 +63,14 @@ def train(
     and each sample's weights. A finished run is only reported; an interrupted
     one goes on where it stopped.
     """
+    from diw.experiments.sources import with_method
     from diw.weighting import find, make
 
     name = find(method).name
     fields = _fields(name, settings)
     make(name, fields)
     writable_file(json_file, "json")
-    spec = read_setting(seed=seed, **setting).with_method(name, fields)
+    spec = with_method(read_setting(seed=seed, **setting), name, fields)
     run = _claim(spec, out, fresh=fresh)
     _train(spec, run)
     _report(run, json_file)

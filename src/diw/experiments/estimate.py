@@ -9,15 +9,15 @@ from pathlib import Path
 
 import torch
 
-from diw.batch import Batch
+from diw.data.split import Split
 from diw.experiments.plan import fields_of
-from diw.experiments.sources import load_split
-from diw.experiments.spec import RunSpec
+from diw.experiments.sources import load_split, with_method
 from diw.models import make_model
 from diw.records import Run
+from diw.records.spec import RunSpec
 from diw.seeding import torch_generator
-from diw.split import Split
-from diw.training import EVALUATION_BATCH, Training, evaluate
+from diw.step.batch import Batch
+from diw.training.loop import EVALUATION_BATCH, Training, evaluate
 from diw.weighting import make
 
 STEPS = 12
@@ -72,7 +72,7 @@ class Stopwatch:
         if key not in self._steps:
             has = fields_of(method)
             own = {name: value for name, value in spec.method_fields.items() if name in has}
-            self._steps[key] = _measure(spec.with_method(method, own), split)
+            self._steps[key] = _measure(with_method(spec, method, own), split)
         return self._steps[key]
 
     def _evaluation(self, spec: RunSpec, split: Split) -> float:

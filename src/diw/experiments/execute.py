@@ -6,14 +6,14 @@ import torch
 from filelock import FileLock, Timeout
 
 from diw.data import Bundle
+from diw.data.split import Split
 from diw.experiments.sources import load_bundle, load_split
-from diw.experiments.spec import RunSpec
 from diw.models import default_model, make_model
-from diw.observers import make_observers
 from diw.predicting import write_encoding
 from diw.records import Run, write_json
-from diw.split import Split
-from diw.training import Training
+from diw.records.spec import RunSpec
+from diw.training.loop import Training
+from diw.training.observers import make_observers
 from diw.weighting import make
 
 LOCK = ".lock"

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from diw.errors import UsageError
-from diw.experiments.spec import RunSpec
 from diw.records import Run
+from diw.records.spec import RunSpec
 
 Engine = Literal["local", "dask"]
 

@@ -18,8 +18,9 @@ from diw.data.locate import find
 from diw.errors import UsageError
 from diw.experiments.catalogue import Entry, Experiment, Protocol, Published, Scale, catalogue
 from diw.experiments.catalogue import published as published_numbers
-from diw.experiments.spec import RunSpec
-from diw.recipe import Recipe
+from diw.experiments.sources import with_method
+from diw.records.recipe import Recipe
+from diw.records.spec import RunSpec
 
 State = Literal["planned", "no data", "absent"]
 
@@ -185,7 +186,7 @@ def fields_of(method: str) -> frozenset[str]:
 
 @cache
 def _method(name: str, given: str) -> tuple[str, dict[str, Any]]:
-    spec = RunSpec().with_method(name, json.loads(given))
+    spec = with_method(RunSpec(), name, json.loads(given))
     return spec.method, dict(spec.method_fields)
 
 

@@ -8,8 +8,8 @@ from typing import Any
 from diw.errors import UsageError
 from diw.experiments.catalogue import Experiment, Scale
 from diw.experiments.plan import Cell, cell_json, plan
-from diw.experiments.spec import RunSpec
 from diw.records import write_json
+from diw.records.spec import RunSpec
 
 RUNS = "runs"
 EXPERIMENT = "experiment.json"

@@ -1,17 +1,20 @@
 """Where a run's data come from: names, files, row numbers, and noticing that a file changed."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import torch
 
 from diw.data import BENCHMARKS, Bundle, load
 from diw.data.arrays import beside
 from diw.data.locate import find
-from diw.experiments.spec import RunSpec
-from diw.split import Split, Trusted, make_split, parse_trusted, stratified
+from diw.data.split import Split, Trusted, make_split, parse_trusted, stratified
+from diw.records.spec import RunSpec
+from diw.weighting import make
 
 
 def stamp(spec: RunSpec) -> RunSpec:
@@ -20,6 +23,18 @@ def stamp(spec: RunSpec) -> RunSpec:
     files = [name for name in named if name and not _is_named(name) and Path(name).exists()]
     files += [str(other) for name in files for other in _belonging(Path(name), spec.label)]
     return replace(spec, files={name: _stamp(Path(name)) for name in files})
+
+
+def with_method(spec: RunSpec, name: str, fields: Mapping[str, Any] | None = None) -> RunSpec:
+    """The same setting with another method: its canonical name and all of its fields.
+
+    Args:
+        spec: The setting.
+        name: A method's name or alias.
+        fields: The fields to set, the others keep their defaults.
+    """
+    method = make(name, fields)
+    return replace(spec, method=method.name, method_fields=method.fields())
 
 
 def load_bundle(spec: RunSpec, *, progress: bool = False) -> Bundle:

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from diw.kernels import gaussian
 from diw.matching.arrays import Array
+from diw.matching.kernel import gaussian
 from diw.matching.problem import Problem
 
 DENSE_ROWS = 8192  # up to this size an n × n matrix is worth its memory

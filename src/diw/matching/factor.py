@@ -12,8 +12,8 @@ Past a rank cap the factor is cut, and says what it leaves out.
 import math
 from dataclasses import dataclass
 
-from diw.kernels import gaussian
 from diw.matching.arrays import Array
+from diw.matching.kernel import gaussian
 from diw.matching.problem import Problem
 
 RANK_CAP = 100

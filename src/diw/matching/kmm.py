@@ -31,7 +31,7 @@ def kmm(
     Args:
         z_train: (n,) or (n, d) training values, a NumPy array or a tensor.
         z_trusted: (m,) or (m, d) trusted values.
-        gamma: The kernel's γ, or the name of a rule of `diw.kernels`. The default is
+        gamma: The kernel's γ, or the name of a rule of `diw.matching.kernel`. The default is
             the paper's 1% quantile for (n,) values and the median heuristic for (n, d).
         bound: B, the largest weight allowed; 50 is the paper's for label noise.
         slack: ε; the default is (√n − 1)/√n.

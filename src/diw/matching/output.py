@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from diw.kernels import to_numpy
 from diw.matching.arrays import Array
+from diw.matching.kernel import to_numpy
 
 
 def like(z: Any, w: Array, bound: float) -> Any:

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from diw.errors import MatchingError
-from diw.kernels import gaussian, to_numpy
 from diw.matching.certificate import Certificate
+from diw.matching.kernel import gaussian, to_numpy
 from diw.matching.problem import Problem
 
 STATUS = "optimal to cvxopt's default tolerance"

@@ -8,8 +8,8 @@ from typing import Any, ClassVar, Protocol
 import torch
 from torch import Tensor, nn
 
-from diw.batch import Batch, Criterion, Weights
-from diw.step import Step
+from diw.step.batch import Batch, Criterion, Weights
+from diw.step.step import Step
 
 
 class Samples(Protocol):

@@ -5,9 +5,9 @@ from typing import Any
 
 from torch import Tensor
 
-from diw.batch import Batch
 from diw.errors import UsageError
-from diw.step import Step
+from diw.step.batch import Batch
+from diw.step.step import Step
 from diw.weighting.base import Task
 from diw.weighting.classes import ClassCounts, TrustedCache, class_labels
 from diw.weighting.partition import Side, Solve, match_by_class

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from diw.batch import Weights
-from diw.step import Step
+from diw.step.batch import Weights
+from diw.step.step import Step
 from diw.weighting.base import Weighting
 
 

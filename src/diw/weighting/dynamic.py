@@ -7,9 +7,9 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from diw.batch import Outputs, Weights
 from diw.errors import UsageError
-from diw.step import Step
+from diw.step.batch import Outputs, Weights
+from diw.step.step import Step
 from diw.weighting.base import State, Task, normalised
 from diw.weighting.classwise import Classwise
 from diw.weighting.matching import Matching, OnFeatures, OnLosses

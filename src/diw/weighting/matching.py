@@ -8,9 +8,9 @@ from math import inf
 from torch import Tensor
 
 from diw.errors import RunError, UsageError
-from diw.kernels import parse_rule
 from diw.matching import Match, kmm_batch
-from diw.transforms import HiddenOutput, LossValue, RawInput, Transform, WholeOutput
+from diw.matching.kernel import parse_rule
+from diw.step.transforms import HiddenOutput, LossValue, RawInput, Transform, WholeOutput
 from diw.weighting.base import Weighting
 
 FEATURES = ("hidden", "output")

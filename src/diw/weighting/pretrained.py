@@ -6,10 +6,10 @@ from typing import Any, ClassVar
 
 from torch import Tensor
 
-from diw.batch import Outputs
 from diw.errors import UsageError
-from diw.probe import unwrap
-from diw.step import Step
+from diw.step.batch import Outputs
+from diw.step.probe import unwrap
+from diw.step.step import Step
 from diw.weighting.base import State, Task
 from diw.weighting.dynamic import DynamicMatching
 from diw.weighting.matching import OnFeatures, OnLosses

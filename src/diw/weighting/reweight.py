@@ -6,9 +6,9 @@ from typing import ClassVar
 
 from torch import Tensor
 
-from diw.batch import Weights
 from diw.errors import DIWWarning
-from diw.step import Step
+from diw.step.batch import Weights
+from diw.step.step import Step
 from diw.weighting.base import Weighting
 
 

@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
-from diw.batch import Weights
 from diw.errors import UsageError
-from diw.step import Step
+from diw.step.batch import Weights
+from diw.step.step import Step
 from diw.weighting.base import State, Task, Weighting
 from diw.weighting.classes import ClassCounts, class_labels
 from diw.weighting.matching import Matching, OnFeatures, OnInputs, OnLosses

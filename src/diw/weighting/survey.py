@@ -6,10 +6,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from diw.batch import Batch, Criterion, LossFunction, Outputs
 from diw.errors import UsageError
-from diw.probe import Tap, forward, looking
-from diw.transforms import Transform
+from diw.step.batch import Batch, Criterion, LossFunction, Outputs
+from diw.step.probe import Tap, forward, looking
+from diw.step.transforms import Transform
 from diw.weighting.base import Samples, Task, Weighting
 
 PIECE = 1000

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from torch import Tensor
 
-from diw.batch import Batch, Outputs, first_tensor
+from diw.step.batch import Batch, Outputs, first_tensor
 
 
 @dataclass(frozen=True)

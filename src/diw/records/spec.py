@@ -1,13 +1,13 @@
 """What one run is: everything that decides its result, and nothing else."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from diw.errors import UsageError
-from diw.recipe import Recipe
-from diw.records import Run, spec_hash
+from diw.records.recipe import Recipe
+from diw.records.run import Run, spec_hash
 
 FORMAT = 1
 """Raised when the same spec would give another result, so that old runs are not taken for new."""
@@ -48,7 +48,7 @@ class RunSpec:
     threads: int = 1
     """Threads of the run: they can change the last bits of a sum, so they are part of it."""
     observe: tuple[str, ...] = ()
-    """What to collect besides metrics and weights: names from `diw.observers.OBSERVERS`."""
+    """What to collect besides metrics and weights: see `diw.training.observers`."""
 
     def as_json(self) -> dict[str, Any]:
         """Plain JSON values, the recipe's fields beside the others."""
@@ -65,18 +65,6 @@ class RunSpec:
         own = {k: v for k, v in values.items() if k not in recipe and k != "format"}
         own["observe"] = tuple(own.get("observe", ()))  # JSON has lists alone
         return cls(**own, recipe=Recipe(**recipe))
-
-    def with_method(self, name: str, fields: Mapping[str, Any] | None = None) -> "RunSpec":
-        """This setting with another method: its canonical name and all of its fields.
-
-        Args:
-            name: A method's name or alias.
-            fields: The fields to set, the others keep their defaults.
-        """
-        from diw.weighting import make
-
-        method = make(name, fields)
-        return replace(self, method=method.name, method_fields=method.fields())
 
     def run(self, folder: Path) -> Run:
         """The run of this spec below `folder`, whether it exists yet or not."""

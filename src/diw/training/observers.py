@@ -13,10 +13,10 @@ import torch
 from torch import Tensor, nn
 
 from diw.data import Dataset
+from diw.data.split import Split, stratified
 from diw.errors import UsageError
-from diw.probe import Tap, looking
 from diw.records import Row, Run
-from diw.split import Split, stratified
+from diw.step.probe import Tap, looking
 
 PIECE = 1000
 """Rows a forward."""

@@ -17,11 +17,11 @@ from torch import Tensor, nn
 from torch.autograd import forward_ad
 from torch.func import functional_call
 
-from diw.batch import Batch, Criterion, LossFunction, Outputs
 from diw.errors import UsageError
-from diw.memory import Memory
-from diw.probe import Tap, forward, looking
 from diw.seeding import numpy_generator
+from diw.step.batch import Batch, Criterion, LossFunction, Outputs
+from diw.step.memory import Memory
+from diw.step.probe import Tap, forward, looking
 
 
 @dataclass(frozen=True)
@@ -251,7 +251,7 @@ def _detached(values: Any) -> Any:
 
 
 def _arguments(inputs: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Positional and keyword arguments of a network's call, see `diw.probe.forward`."""
+    """Positional and keyword arguments of a network's call, see `diw.step.probe.forward`."""
     if isinstance(inputs, Mapping):
         return (), dict(inputs)
     return (tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)), {}

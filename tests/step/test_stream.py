@@ -4,9 +4,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch.utils.data import TensorDataset
 
-from diw.batch import Batch
 from diw.errors import UsageError
-from diw.stream import TrustedStream, as_rows
+from diw.step.batch import Batch
+from diw.step.stream import TrustedStream, as_rows
 from tests.networks import samples
 
 

@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from diw.errors import UsageError
-from diw.recipe import Recipe
+from diw.records.recipe import Recipe
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial.distance import cdist, pdist
 
-from diw import kernels
-from diw.kernels import distance_quantile, gaussian, parse_rule, width
+from diw.matching import kernel as kernels
+from diw.matching.kernel import distance_quantile, gaussian, parse_rule, width
 
 LEVELS = st.sampled_from([0.0, 0.01, 0.25, 0.5, 0.99, 1.0])
 

@@ -6,7 +6,7 @@ import torch
 from safetensors.torch import load_file
 
 from diw.errors import RunError
-from diw.training import Training, evaluate
+from diw.training.loop import Training, evaluate
 from tests.problems import tiny_split, tiny_training
 
 

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from diw.differences import quantile
+from diw.matching.width import quantile
 from diw.seeding import numpy_generator
 
 Floats = NDArray[np.float64]

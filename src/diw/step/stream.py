@@ -8,9 +8,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from diw.batch import Batch, first_tensor
 from diw.errors import UsageError
 from diw.seeding import torch_generator
+from diw.step.batch import Batch, first_tensor
 
 
 class Rows(Protocol):

@@ -11,16 +11,16 @@ from numpy.typing import NDArray
 from safetensors.torch import load_model, save_model
 from torch import Tensor, nn
 
-from diw.batch import Batch, Criterion, cross_entropy
 from diw.data import Dataset
+from diw.data.split import Split
 from diw.diagnostics import effective_sample_size
 from diw.errors import RunError
 from diw.objective import Objective
-from diw.observers import Observer
-from diw.recipe import Recipe
 from diw.records import PRETRAINING, Row, Run, replacing
+from diw.records.recipe import Recipe
 from diw.seeding import derive, torch_generator
-from diw.split import Split
+from diw.step.batch import Batch, Criterion, cross_entropy
+from diw.training.observers import Observer
 from diw.weighting import Weighting, make
 
 EVALUATION_BATCH = 1000

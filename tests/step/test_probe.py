@@ -4,7 +4,7 @@ from torch import nn
 
 from diw.errors import UsageError
 from diw.models import LeNet5, ResNet32
-from diw.probe import Tap, is_mode_free, looking, unwrap
+from diw.step.probe import Tap, is_mode_free, looking, unwrap
 from tests.networks import noisy_network, plain_network, samples
 
 

@@ -4,8 +4,8 @@ import torch
 
 from diw.data import Bundle, Dataset
 from diw.data.inputs import TensorInputs
+from diw.data.split import make_split, parse_trusted, stratified
 from diw.errors import UsageError
-from diw.split import make_split, parse_trusted, stratified
 
 
 def dataset(n: int, k: int = 4, seed: int = 0) -> Dataset:

@@ -1,9 +1,9 @@
 import pytest
 import torch
 
-from diw.batch import Batch, Outputs
 from diw.errors import UsageError
-from diw.transforms import HiddenOutput, LossValue, RawInput, WholeOutput
+from diw.step.batch import Batch, Outputs
+from diw.step.transforms import HiddenOutput, LossValue, RawInput, WholeOutput
 
 BATCH = Batch(torch.rand(5, 2, 3), torch.arange(5))
 OUTPUTS = Outputs(

@@ -8,9 +8,10 @@ from safetensors.torch import load_file
 
 from diw.errors import UsageError
 from diw.experiments.execute import execute
-from diw.experiments.spec import RunSpec
-from diw.observers import make_observers
-from diw.recipe import Recipe
+from diw.experiments.sources import with_method
+from diw.records.recipe import Recipe
+from diw.records.spec import RunSpec
+from diw.training.observers import make_observers
 from tests.problems import tiny_split, tiny_training
 
 BOTH = ("subsets", "hidden")
@@ -74,16 +75,19 @@ def test_what_cannot_be_observed_is_refused_before_training() -> None:
 
 
 def test_a_spec_names_its_observers(tmp_path: Path) -> None:
-    spec = RunSpec(
-        data="embedded",
-        shift="symmetric:0.4",
-        trusted=50,
-        train_samples=300,
-        test_samples=50,
-        model="mlp",
-        recipe=Recipe(epochs=1),
-        observe=BOTH,
-    ).with_method("uniform")
+    spec = with_method(
+        RunSpec(
+            data="embedded",
+            shift="symmetric:0.4",
+            trusted=50,
+            train_samples=300,
+            test_samples=50,
+            model="mlp",
+            recipe=Recipe(epochs=1),
+            observe=BOTH,
+        ),
+        "uniform",
+    )
     assert RunSpec.from_json(spec.as_json()) == spec
     run = execute(spec, tmp_path)
     assert run.arrays("hidden")["features"].shape == (300, 128)

@@ -1,0 +1,28 @@
+"""What a run is asked (`RunSpec`, `Recipe`) and what it leaves on disk (`Run`); free of torch."""
+
+from diw.records.recipe import Recipe
+from diw.records.run import (
+    PRETRAINING,
+    Row,
+    Run,
+    find_run,
+    find_runs,
+    replacing,
+    spec_hash,
+    write_json,
+)
+from diw.records.spec import FORMAT, RunSpec
+
+__all__ = [
+    "FORMAT",
+    "PRETRAINING",
+    "Recipe",
+    "Row",
+    "Run",
+    "RunSpec",
+    "find_run",
+    "find_runs",
+    "replacing",
+    "spec_hash",
+    "write_json",
+]

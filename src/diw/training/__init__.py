@@ -1,0 +1,1 @@
+"""The only training loop, and what may look on while it runs."""
