@@ -1,5 +1,4 @@
 import pytest
-import torch
 
 from diw.errors import UsageError
 from diw.records.recipe import Recipe
@@ -22,16 +21,6 @@ def test_the_rate_rises_over_the_ramp() -> None:
     recipe = Recipe(lr=0.1, schedule="constant", ramp=4)
     rates = [recipe.learning_rate(epoch) for epoch in range(1, 7)]
     assert rates == pytest.approx([0.02, 0.04, 0.06, 0.08, 0.1, 0.1])
-
-
-def test_optimisers() -> None:
-    parameters = [torch.nn.Parameter(torch.zeros(1))]
-    sgd = Recipe(lr=0.2, momentum=0.9, weight_decay=0.01).make_optimizer(parameters)
-    assert isinstance(sgd, torch.optim.SGD)
-    assert sgd.defaults["momentum"] == 0.9
-    adam = Recipe(optimizer="adam", weight_decay=0.1).make_optimizer(parameters)
-    assert isinstance(adam, torch.optim.Adam)
-    assert adam.defaults["weight_decay"] == 0.1
 
 
 @pytest.mark.parametrize(

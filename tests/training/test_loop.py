@@ -6,7 +6,8 @@ import torch
 from safetensors.torch import load_file
 
 from diw.errors import RunError
-from diw.training.loop import Training, evaluate
+from diw.records.recipe import Recipe
+from diw.training.loop import Training, evaluate, make_optimizer
 from tests.problems import tiny_split, tiny_training
 
 
@@ -112,6 +113,17 @@ def test_pretraining_is_a_run_of_its_own_and_resumes(tmp_path: Path) -> None:
     again = tiny_training(tmp_path / "run").objective.task.pretrain(2)
     for a, b in zip(model.parameters(), again.parameters(), strict=True):
         assert torch.equal(a, b)
+
+
+def test_a_recipe_decides_the_optimiser() -> None:
+    parameters = [torch.nn.Parameter(torch.zeros(1))]
+    sgd = make_optimizer(Recipe(lr=0.2, momentum=0.9, weight_decay=0.01), parameters)
+    assert isinstance(sgd, torch.optim.SGD)
+    settings = {"lr": 0.2, "momentum": 0.9, "weight_decay": 0.01}
+    assert {name: sgd.defaults[name] for name in settings} == settings
+    adam = make_optimizer(Recipe(optimizer="adam", lr=0.3, weight_decay=0.1), parameters)
+    assert isinstance(adam, torch.optim.Adam)
+    assert (adam.defaults["lr"], adam.defaults["weight_decay"]) == (0.3, 0.1)
 
 
 def test_evaluate_counts_every_sample_and_balances_classes() -> None:

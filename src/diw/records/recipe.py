@@ -1,14 +1,9 @@
 """How a network is trained: the optimiser, its schedule, batches and epochs."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from diw.errors import UsageError
-
-if TYPE_CHECKING:
-    import torch
-    from torch import nn
 
 
 @dataclass(frozen=True)
@@ -55,16 +50,6 @@ class Recipe:
         if self.reduction not in ("mean", "sum"):
             raise UsageError(f"reduction: choose mean or sum, not {self.reduction!r}")
         self.learning_rate(1)
-
-    def make_optimizer(self, parameters: "Iterable[nn.Parameter]") -> "torch.optim.Optimizer":
-        """The optimiser for some parameters, at the first epoch's learning rate."""
-        import torch
-
-        if self.optimizer == "adam":
-            return torch.optim.Adam(parameters, lr=self.lr, weight_decay=self.weight_decay)
-        return torch.optim.SGD(
-            parameters, lr=self.lr, momentum=self.momentum, weight_decay=self.weight_decay
-        )
 
     def learning_rate(self, epoch: int) -> float:
         """The learning rate in epoch `epoch` (from 1): a function of the epoch, so no state."""

@@ -1,7 +1,7 @@
 """The only training loop: resumable to the bit, recorded epoch by epoch."""
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -56,7 +56,7 @@ class Training:
             trusted_batch_size=self.recipe.trusted_batch_size,
             seed=self.seed,
         )
-        self.optimizer = self.recipe.make_optimizer(self.model.parameters())
+        self.optimizer = make_optimizer(self.recipe, self.model.parameters())
         self.seconds = 0.0
         self.epoch = 0
 
@@ -215,6 +215,19 @@ class RunTask:
         before.finish()
         load_model(before.model, str(before.run.model), device=str(training.device))
         return before.model
+
+
+def make_optimizer(recipe: Recipe, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
+    """The optimiser that a recipe describes, at its full learning rate.
+
+    Args:
+        recipe: How the network is trained.
+        parameters: What the optimiser updates.
+    """
+    lr, decay = recipe.lr, recipe.weight_decay
+    if recipe.optimizer == "adam":
+        return torch.optim.Adam(parameters, lr=lr, weight_decay=decay)
+    return torch.optim.SGD(parameters, lr=lr, momentum=recipe.momentum, weight_decay=decay)
 
 
 class _Tally:
