@@ -7,10 +7,11 @@ from scipy.stats import chisquare
 
 from diw.errors import UsageError
 from diw.seeding import numpy_generator
-from diw.shifts import Matrix, Shift, flip, pair_matrix, parse_shift, symmetric_matrix
-from diw.shifts.labels import read_matrix
+from diw.shifts import Contaminated, Matrix, Shift, parse_shift
+from diw.shifts.labels import flip, pair_matrix, read_matrix, reverse, symmetric_matrix
 
 N = 20_000
+MIXTURE = np.array([[0.8, 0.2, 0.0], [0.1, 0.9, 0.0], [0.3, 0.3, 0.4]])
 
 
 def stochastic(k: int, seed: int) -> np.ndarray:
@@ -90,13 +91,12 @@ def test_protected_labels_stay_and_other_draws_do_not_depend_on_them(seed, text)
     assert np.array_equal(with_them.targets[protected], labels[protected])
     others = np.setdiff1d(np.arange(200), protected)
     assert np.array_equal(with_them.targets[others], without.targets[others])
-    assert np.array_equal(with_them.flipped, with_them.targets != labels)
 
 
 def test_true_weights_of_symmetric_noise_are_flat_on_intact_rows():
     labels = np.arange(1000) % 10
     shifted = parse_shift("symmetric:0.4").apply(labels, 10, 1)
-    intact = ~shifted.flipped
+    intact = shifted.targets == labels
     assert (shifted.true_weights[~intact] == 0).all()
     assert np.allclose(shifted.true_weights[intact], 1000 / intact.sum())
     assert shifted.facts["flip_rate"] == pytest.approx((~intact).mean())
@@ -105,7 +105,7 @@ def test_true_weights_of_symmetric_noise_are_flat_on_intact_rows():
 def test_true_weights_of_a_matrix_are_one_over_its_diagonal():
     matrix = np.array([[0.5, 0.5], [0.0, 1.0]])
     labels = np.arange(1000) % 2
-    shifted = Shift((Matrix(matrix),)).apply(labels, 2, 0)
+    shifted = Shift((Matrix("T", matrix),)).apply(labels, 2, 0)
     intact = shifted.targets == labels
     assert (shifted.true_weights[~intact] == 0).all()
     zero, one = (shifted.true_weights[intact & (labels == c)] for c in (0, 1))
@@ -116,7 +116,7 @@ def test_true_weights_of_a_matrix_are_one_over_its_diagonal():
 def test_two_flips_in_a_row_know_the_label_that_came_back():
     labels = np.arange(60_000) % 2
     shifted = parse_shift("pair:0.4+pair:0.4").apply(labels, 2, 0)
-    assert shifted.flipped.mean() == pytest.approx(2 * 0.4 * 0.6, abs=0.01)
+    assert (shifted.targets != labels).mean() == pytest.approx(2 * 0.4 * 0.6, abs=0.01)
     assert np.array_equal(shifted.true_weights > 0, shifted.targets == labels)
 
 
@@ -166,4 +166,56 @@ def test_wrong_matrix_files_are_named(tmp_path, content, message):
 
 def test_a_matrix_of_another_size_is_refused():
     with pytest.raises(UsageError, match="3 x 3, but the data have 4 classes"):
-        Shift((Matrix(np.eye(3)),)).apply(np.arange(8) % 4, 4, 0)
+        Shift((Matrix("T", np.eye(3)),)).apply(np.arange(8) % 4, 4, 0)
+
+
+def test_reversal_by_hand():
+    # p(ỹ) = 1/2 each; joint [[.4, .1], [.2, .3]]; q = (.6, .4)
+    marginal, transition = reverse([[0.8, 0.2], [0.4, 0.6]], [0.5, 0.5])
+    assert np.allclose(marginal, [0.6, 0.4])
+    assert np.allclose(transition, [[2 / 3, 1 / 3], [1 / 4, 3 / 4]])
+
+
+def test_each_given_class_is_the_mixture_asked_for():
+    labels = np.arange(60_000) % 3
+    shifted = Shift((Contaminated(mixture=MIXTURE),)).apply(labels, 3, 0)
+    true = labels[shifted.keep]
+    for label, row in enumerate(MIXTURE):
+        found = np.bincount(true[shifted.targets == label], minlength=3)
+        possible = row > 0
+        assert found[~possible].sum() == 0
+        assert chisquare(found[possible], found.sum() * row[possible]).pvalue > 1e-3
+    shares = np.bincount(shifted.targets) / len(shifted.targets)
+    assert np.allclose(shares, 1 / 3, atol=0.01)
+
+
+def test_true_weights_of_a_contamination_bring_back_the_clean_distribution():
+    labels = np.arange(60_000) % 3
+    shifted = Shift((Contaminated(mixture=MIXTURE),)).apply(labels, 3, 0)
+    flipped = shifted.targets != labels[shifted.keep]
+    assert (shifted.true_weights[flipped] == 0).all()
+    weighted = np.bincount(shifted.targets, shifted.true_weights)
+    assert np.allclose(weighted / weighted.sum(), 1 / 3, atol=0.01)
+
+
+def test_on_balanced_classes_an_even_contamination_drops_nothing():
+    labels = np.arange(5_000) % 10
+    shifted = parse_shift("contaminated:0.3").apply(labels, 10, 0)
+    assert len(shifted.keep) == 5_000
+    assert (shifted.targets != labels).mean() == pytest.approx(0.3, abs=0.03)
+
+
+def test_rows_protected_from_contamination_stay():
+    labels = np.arange(600) % 3
+    protected = np.arange(30)
+    shifted = Shift((Contaminated(mixture=MIXTURE),)).apply(labels, 3, 0, protected=protected)
+    places = np.searchsorted(shifted.keep, protected)
+    assert np.array_equal(shifted.keep[places], protected)
+    assert np.array_equal(shifted.targets[places], labels[protected])
+
+
+def test_a_mixture_of_classes_without_rows_is_refused():
+    with pytest.raises(UsageError, match="every class that is mixed in"):
+        Shift((Contaminated(mixture=MIXTURE),)).apply(np.array([0, 2, 2]), 3, 0)
+    with pytest.raises(UsageError, match="4 classes"):
+        Shift((Contaminated(mixture=MIXTURE, source="m.csv"),)).apply(np.arange(8) % 4, 4, 0)

@@ -1,3 +1,5 @@
+import subprocess
+import sys
 from contextlib import suppress
 
 import pytest
@@ -5,7 +7,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from diw.errors import UsageError
-from diw.shifts import parse_shift
+from diw.shifts import (
+    Contaminated,
+    Covariate,
+    LongTail,
+    Matrix,
+    Pair,
+    Prior,
+    Shift,
+    Symmetric,
+    parse_shift,
+)
 
 
 @pytest.mark.parametrize(
@@ -30,6 +42,35 @@ def test_the_text_of_a_shift_is_what_it_was_parsed_from(text):
     assert parse_shift(text).text == text
 
 
+@pytest.mark.parametrize(
+    ("text", "stages"),
+    [
+        ("none", ()),
+        ("symmetric:0.4", (Symmetric(0.4),)),
+        ("prior:0.2,100,4000+pair:0.3", (Prior(0.2, 100, 4000), Pair(0.3))),
+        ("longtail:50+covariate:1.5,3", (LongTail(50), Covariate(1.5, 3))),
+    ],
+)
+def test_the_numbers_of_a_text_are_fields_of_its_stages(text, stages):
+    assert parse_shift(text) == Shift(stages)
+
+
+def test_files_are_named_when_parsed_and_read_when_applied():
+    matrix, mixture = parse_shift("matrix:a.npy+contaminated:b.csv").stages
+    assert isinstance(matrix, Matrix)
+    assert (matrix.name, matrix.source, matrix.transition) == ("matrix", "a.npy", None)
+    assert isinstance(mixture, Contaminated)
+    assert (mixture.rate, mixture.source) == (None, "b.csv")
+    for text in ("matrix:nowhere.npy", "contaminated:nowhere.csv"):
+        with pytest.raises(UsageError, match="no such file"):
+            parse_shift(text).apply([0, 1], 2, 0)
+
+
+def test_parsing_does_not_import_torch():
+    code = "import sys; from diw.shifts import parse_shift; parse_shift('pair:0.3')"
+    subprocess.run([sys.executable, "-c", f"{code}; assert 'torch' not in sys.modules"], check=True)
+
+
 def test_numbers_may_hold_a_plus():
     assert parse_shift("prior:0.2,1e+2+pair:0.1").text == "prior:0.2,100+pair:0.1"
     assert parse_shift(" none + pair:0.1 ").text == "pair:0.1"
@@ -51,9 +92,7 @@ def test_numbers_may_hold_a_plus():
         ("pair:nan", "not finite"),
         ("contaminated:1.5", r"lies in \[0, 1\)"),
         ("contaminated", "needs a rate or a file"),
-        ("contaminated:nowhere.csv", "no such file"),
         ("matrix", "needs a file"),
-        ("matrix:nowhere.npy", "no such file"),
         ("prior:0.2", "write prior:MINORITY,RATIO"),
         ("prior:1,10", r"lies in \[0, 1\)"),
         ("prior:0.2,0.5", "at least 1"),

@@ -1,17 +1,16 @@
-"""Simulated distribution shifts: seeded, and each says what it did.
+"""Simulated distribution shifts, reproducible by seed.
 
-A text such as `"symmetric:0.4"` or `"prior:0.2,100+pair:0.3"` becomes a
-`Shift`; applying it gives the rows that are left, their given labels, which of
-these are wrong, and the true importance weights.
+A text such as `"symmetric:0.4"` or `"prior:0.2,100+pair:0.3"` becomes a `Shift`, whose
+stages hold their numbers as fields. Applying it gives the rows that are left, their given labels
+and the true importance weights. Nothing here imports torch or reads a file before a shift is
+applied, so reports parse the text of a record with the same function.
 """
 
-from diw.shifts.base import Shifted
-from diw.shifts.contaminated import Contaminated, reverse
-from diw.shifts.covariate import Covariate, keep_probability
-from diw.shifts.labels import Matrix, Pair, Symmetric, flip, pair_matrix, symmetric_matrix
+from diw.shifts.covariate import Covariate
+from diw.shifts.labels import Contaminated, Matrix, Pair, Symmetric
 from diw.shifts.parse import USAGE, parse_shift
-from diw.shifts.priors import LongTail, Prior, class_sizes, long_tail_shares, prior_shares
-from diw.shifts.shift import Shift
+from diw.shifts.priors import LongTail, Prior
+from diw.shifts.shift import Shift, Shifted, Stage, number_text
 
 __all__ = [
     "USAGE",
@@ -23,14 +22,8 @@ __all__ = [
     "Prior",
     "Shift",
     "Shifted",
+    "Stage",
     "Symmetric",
-    "class_sizes",
-    "flip",
-    "keep_probability",
-    "long_tail_shares",
-    "pair_matrix",
+    "number_text",
     "parse_shift",
-    "prior_shares",
-    "reverse",
-    "symmetric_matrix",
 ]

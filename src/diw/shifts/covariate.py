@@ -3,17 +3,14 @@
 Fang et al. 2020, Section 3: p(x) changes, p(y | x) does not.
 """
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, final
+from dataclasses import dataclass
+from typing import ClassVar, final
 
 import numpy as np
 import numpy.typing as npt
 
 from diw.errors import UsageError
-from diw.shifts.base import Floats, Passage, number_text
-
-if TYPE_CHECKING:
-    from diw.data import Inputs
+from diw.shifts.shift import Floats, InputRows, Ints, Passage, Stage, number_text
 
 _CHUNK = 1 << 22
 """Numbers read at a time: inputs may be larger than memory."""
@@ -32,7 +29,7 @@ def keep_probability(position: npt.ArrayLike, strength: float) -> Floats:
     return np.exp(-strength * np.maximum(0.0, np.asarray(position, np.float64)))
 
 
-def principal_direction(inputs: "Inputs", rng: np.random.Generator) -> Floats:
+def principal_direction(inputs: InputRows, rng: np.random.Generator) -> Floats:
     """(d,) unit vector of largest variance in a sample of rows, its largest entry positive.
 
     The sign is fixed because that of an eigenvector is not.
@@ -52,7 +49,7 @@ def principal_direction(inputs: "Inputs", rng: np.random.Generator) -> Floats:
     return direction * np.sign(direction[np.abs(direction).argmax()])
 
 
-def positions(inputs: "Inputs", direction: npt.ArrayLike) -> Floats:
+def positions(inputs: InputRows, direction: npt.ArrayLike) -> Floats:
     """(n,) projections of all rows on `direction` (d,), standardised; read in chunks."""
     along = np.asarray(direction, np.float64)
     rows = max(1, _CHUNK // len(along))
@@ -68,7 +65,7 @@ def positions(inputs: "Inputs", direction: npt.ArrayLike) -> Floats:
     return (z - z.mean()) / spread
 
 
-def _read(inputs: "Inputs", rows: npt.NDArray[np.int64]) -> Floats:
+def _read(inputs: InputRows, rows: Ints) -> Floats:
     import torch
 
     return inputs.take(torch.from_numpy(rows)).flatten(1).double().numpy()
@@ -76,7 +73,7 @@ def _read(inputs: "Inputs", rows: npt.NDArray[np.int64]) -> Floats:
 
 @final
 @dataclass(frozen=True)
-class Covariate:
+class Covariate(Stage):
     """Biased selection along one direction of the input space.
 
     Attributes:
@@ -85,15 +82,16 @@ class Covariate:
             direction of largest variance.
     """
 
+    name: ClassVar[str] = "covariate"
+    moves_labels: ClassVar[bool] = False
     strength: float
     feature: int | None = None
-    moves_labels: bool = field(default=False, init=False)
 
     @property
-    def text(self) -> str:
-        """As `parse_shift` reads it."""
+    def values(self) -> str:
+        """STRENGTH[,FEATURE]."""
         feature = "" if self.feature is None else f",{self.feature}"
-        return f"covariate:{number_text(self.strength)}{feature}"
+        return f"{number_text(self.strength)}{feature}"
 
     def act(self, passage: Passage, rng: np.random.Generator) -> None:
         """Drop rows; s(x) is measured over all rows, as they were before the shift."""
@@ -109,7 +107,7 @@ class Covariate:
         passage.facts["kept_probability"] = float(probability.mean())
         passage.drop_to((drawn < probability) | passage.kept_protected)
 
-    def _direction(self, inputs: "Inputs", rng: np.random.Generator) -> Floats:
+    def _direction(self, inputs: InputRows, rng: np.random.Generator) -> Floats:
         if self.feature is None:
             return principal_direction(inputs, rng)
         width = int(np.prod(inputs.shape))

@@ -1,17 +1,20 @@
-"""Label noise: transition matrices and the draw of given labels from them.
+"""Label noise: given labels drawn from transition matrices, and contaminated classes.
 
-Fang et al. 2020, Section 3: class-conditional noise p(ỹ | y), `T[y, ỹ]` here.
+Fang et al. 2020, Section 3. Class-conditional noise fixes what becomes of a true class, p(ỹ | y),
+`T[y, ỹ]` here. Contamination fixes what is found under a given label: p_tr(x | ỹ) is the mixture
+Σ_y p(y | ỹ) p_te(x | y), with p(y | ỹ) as `C[ỹ, y]` here.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import final
+from typing import ClassVar, final
 
 import numpy as np
 import numpy.typing as npt
 
 from diw.errors import UsageError
-from diw.shifts.base import Floats, Ints, Passage, number_text
+from diw.shifts.priors import class_sizes, resample
+from diw.shifts.shift import Floats, Ints, Passage, Stage, number_text
 
 
 def pair_matrix(rate: float, num_classes: int) -> Floats:
@@ -74,16 +77,17 @@ def move_labels(passage: Passage, transition: Floats, rng: np.random.Generator) 
 
 @final
 @dataclass(frozen=True)
-class Pair:
+class Pair(Stage):
     """Pair flip with probability `rate`."""
 
+    name: ClassVar[str] = "pair"
+    moves_labels: ClassVar[bool] = True
     rate: float
-    moves_labels: bool = field(default=True, init=False)
 
     @property
-    def text(self) -> str:
-        """As `parse_shift` reads it."""
-        return f"pair:{number_text(self.rate)}"
+    def values(self) -> str:
+        """RATE."""
+        return number_text(self.rate)
 
     def act(self, passage: Passage, rng: np.random.Generator) -> None:
         """Flip labels."""
@@ -92,16 +96,17 @@ class Pair:
 
 @final
 @dataclass(frozen=True)
-class Symmetric:
+class Symmetric(Stage):
     """Symmetric flip with probability `rate`."""
 
+    name: ClassVar[str] = "symmetric"
+    moves_labels: ClassVar[bool] = True
     rate: float
-    moves_labels: bool = field(default=True, init=False)
 
     @property
-    def text(self) -> str:
-        """As `parse_shift` reads it."""
-        return f"symmetric:{number_text(self.rate)}"
+    def values(self) -> str:
+        """RATE."""
+        return number_text(self.rate)
 
     def act(self, passage: Passage, rng: np.random.Generator) -> None:
         """Flip labels."""
@@ -110,23 +115,101 @@ class Symmetric:
 
 @final
 @dataclass(frozen=True, eq=False)
-class Matrix:
-    """Any transition matrix T (k, k), rows the true classes, columns the given ones."""
+class Matrix(Stage):
+    """Any transition matrix T (k, k), rows the true classes, columns the given ones.
 
-    transition: Floats
-    source: str = "matrix"
-    moves_labels: bool = field(default=True, init=False)
+    Attributes:
+        source: The file that holds T, or a name for `transition`.
+        transition: T itself; None to read it from `source` when the shift is applied.
+    """
+
+    name: ClassVar[str] = "matrix"
+    moves_labels: ClassVar[bool] = True
+    source: str
+    transition: Floats | None = None
 
     @property
-    def text(self) -> str:
-        """As `parse_shift` reads it."""
-        return f"matrix:{self.source}"
+    def values(self) -> str:
+        """FILE."""
+        return self.source
 
     def act(self, passage: Passage, rng: np.random.Generator) -> None:
         """Flip labels."""
-        check_size(self.transition, passage.num_classes, self.source)
-        passage.facts["transition"] = self.transition.tolist()
-        move_labels(passage, self.transition, rng)
+        transition = read_matrix(self.source) if self.transition is None else self.transition
+        check_size(transition, passage.num_classes, self.source)
+        passage.facts["transition"] = transition.tolist()
+        move_labels(passage, transition, rng)
+
+
+def reverse(mixture: npt.ArrayLike, prior: npt.ArrayLike) -> tuple[Floats, Floats]:
+    """True-class distribution and transition matrix behind a contamination.
+
+    With p(ỹ) = `prior` and C = `mixture`: q(y) = Σ_ỹ p(ỹ) C[ỹ, y] and
+    T[y, ỹ] = p(ỹ) C[ỹ, y] / q(y) by Bayes' rule.
+
+    Args:
+        mixture: (k, k), C[ỹ, y] = p(y | ỹ), rows sum to one.
+        prior: (k,) p(ỹ).
+
+    Returns:
+        q (k,) and T (k, k); a class with q(y) = 0 has the identity as its row.
+    """
+    joint = np.asarray(prior, np.float64)[:, None] * check_stochastic(mixture, "mixture")
+    marginal = joint.sum(axis=0)
+    transition = np.eye(len(marginal))
+    present = marginal > 0
+    transition[present] = joint.T[present] / marginal[present, None]
+    return marginal, transition
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Contaminated(Stage):
+    """Given classes that are mixtures of true ones, with p(ỹ) as the classes were before.
+
+    Attributes:
+        rate: The share of other classes in each given class, in equal parts; None for a `mixture`.
+        source: The file that holds C, or a name for `mixture`; used when there is no rate.
+        mixture: C (k, k), rows the given classes, columns the true ones; None to read it from
+            `source` when the shift is applied.
+    """
+
+    name: ClassVar[str] = "contaminated"
+    moves_labels: ClassVar[bool] = True
+    rate: float | None = None
+    source: str = ""
+    mixture: Floats | None = None
+
+    @property
+    def values(self) -> str:
+        """RATE or FILE."""
+        return self.source if self.rate is None else number_text(self.rate)
+
+    def act(self, passage: Passage, rng: np.random.Generator) -> None:
+        """Drop rows until the true classes are as q, then flip labels by T."""
+        k = passage.num_classes
+        mixture = self._mixture(k)
+        check_size(mixture, k, self.source)
+        counts = np.bincount(passage.targets, minlength=k)
+        present = counts > 0
+        if ((mixture[present] > 0) & ~present).any():
+            raise UsageError("shift: contaminated needs rows of every class that is mixed in")
+        if not present.any():
+            return
+        marginal, transition = reverse(mixture, counts / counts.sum())
+        needed = np.divide(marginal, counts, out=np.zeros(k), where=present)
+        # The class needed most keeps all its rows; sizes are taken from its count, not from the
+        # whole, so that a contamination that needs no dropping drops nothing.
+        largest = int(needed.argmax())
+        shares = np.where(marginal > 0, marginal / marginal[largest], 0.0)
+        sizes = class_sizes(counts, shares, int(counts[largest]))
+        resample(passage, sizes, rng)
+        move_labels(passage, transition, rng)
+
+    def _mixture(self, num_classes: int) -> Floats:
+        if self.rate is not None:
+            return symmetric_matrix(self.rate, num_classes)
+        return read_matrix(self.source) if self.mixture is None else self.mixture
 
 
 def check_size(matrix: Floats, num_classes: int, source: str) -> None:

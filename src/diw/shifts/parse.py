@@ -1,16 +1,13 @@
-"""`--shift` values: names and numbers in, a `Shift` out."""
+"""The one parser of a shift's text, for commands, experiments and reports."""
 
 import math
 import re
-from collections.abc import Callable
 
 from diw.errors import UsageError
-from diw.shifts.base import Stage
-from diw.shifts.contaminated import Contaminated
 from diw.shifts.covariate import Covariate
-from diw.shifts.labels import Matrix, Pair, Symmetric, read_matrix
+from diw.shifts.labels import Contaminated, Matrix, Pair, Symmetric
 from diw.shifts.priors import LongTail, Prior
-from diw.shifts.shift import Shift
+from diw.shifts.shift import Shift, Stage
 
 USAGE = {
     "none": "none",
@@ -28,8 +25,10 @@ USAGE = {
 def parse_shift(text: str) -> Shift:
     """A shift from its text: `none`, `symmetric:0.4`, `prior:0.2,100+pair:0.3`.
 
+    Files that the text names are read when the shift is applied.
+
     Raises:
-        UsageError: A name, a number or a file that cannot be; the message lists the choices.
+        UsageError: An unknown name or a number out of range; the message says what to write.
     """
     stages: list[Stage] = []
     # A plus joins stages only before a word that could be one: 1e+2 and a+b.csv stay whole.
@@ -37,67 +36,77 @@ def parse_shift(text: str) -> Shift:
         name, _, values = part.strip().partition(":")
         if name == "none" and not values:
             continue
-        if name not in _MAKERS:
+        stage = _parse_stage(name, values)
+        if stage is None:
             raise UsageError(
                 f"shift: unknown {part!r}; choose {', '.join(USAGE.values())}, or several "
                 "joined by +"
             )
-        stages.append(_MAKERS[name](name, values))
+        stages.append(stage)
     return Shift(tuple(stages))
 
 
-def _symmetric(name: str, values: str) -> Stage:
-    return Symmetric(_rate(name, values))
+def _parse_stage(name: str, values: str) -> Stage | None:
+    """One stage, or None for an unknown name."""
+    match name:
+        case "symmetric":
+            return Symmetric(_rate(name, values))
+        case "pair":
+            return Pair(_rate(name, values))
+        case "matrix":
+            return Matrix(_file(name, values, "a file"))
+        case "contaminated" if _is_number(values):
+            return Contaminated(_rate(name, values))
+        case "contaminated":
+            return Contaminated(source=_file(name, values, "a rate or a file"))
+        case "prior":
+            minority, ratio, *size = _numbers(name, values, 2, 3)
+            _check(0 <= minority < 1, f"the minority share of {name} lies in [0, 1)", minority)
+            return Prior(minority, _ratio(name, ratio), _size(name, size))
+        case "longtail":
+            ratio, *size = _numbers(name, values, 1, 2)
+            return LongTail(_ratio(name, ratio), _size(name, size))
+        case "covariate":
+            strength, *feature = _numbers(name, values, 1, 2)
+            _check(strength >= 0, f"the strength of {name} is not negative", strength)
+            if not feature:
+                return Covariate(strength)
+            column = feature[0]
+            _check(
+                column >= 0 and not column % 1, f"the feature of {name} is a column number", column
+            )
+            return Covariate(strength, int(column))
+        case _:
+            return None
 
 
-def _pair(name: str, values: str) -> Stage:
-    return Pair(_rate(name, values))
+def _check(holds: bool, rule: str, got: float) -> None:
+    if not holds:
+        raise UsageError(f"shift: {rule}, got {got:g}")
 
 
-def _matrix(name: str, values: str) -> Stage:
+def _file(name: str, values: str, needed: str) -> str:
     if not values:
-        raise UsageError(f"shift: {name} needs a file; write {USAGE[name]}")
-    return Matrix(read_matrix(values), values)
+        raise UsageError(f"shift: {name} needs {needed}; write {USAGE[name]}")
+    return values
 
 
-def _contaminated(name: str, values: str) -> Stage:
-    if _is_number(values):
-        return Contaminated(_rate(name, values))
-    if not values:
-        raise UsageError(f"shift: {name} needs a rate or a file; write {USAGE[name]}")
-    return Contaminated(mixture=read_matrix(values), source=values)
+def _rate(name: str, values: str) -> float:
+    (rate,) = _numbers(name, values, 1, 1)
+    _check(0 <= rate < 1, f"the rate of {name} lies in [0, 1)", rate)
+    return rate
 
 
-def _prior(name: str, values: str) -> Stage:
-    minority, ratio, *size = _numbers(name, values, 2, 3)
-    if not 0 <= minority < 1:
-        raise UsageError(f"shift: the minority share of {name} lies in [0, 1), got {minority:g}")
-    return Prior(minority, _ratio(name, ratio), _size(name, size))
+def _ratio(name: str, ratio: float) -> float:
+    _check(ratio >= 1, f"the ratio of {name} is at least 1", ratio)
+    return ratio
 
 
-def _long_tail(name: str, values: str) -> Stage:
-    ratio, *size = _numbers(name, values, 1, 2)
-    return LongTail(_ratio(name, ratio), _size(name, size))
-
-
-def _covariate(name: str, values: str) -> Stage:
-    strength, *feature = _numbers(name, values, 1, 2)
-    if strength < 0:
-        raise UsageError(f"shift: the strength of {name} is not negative, got {strength:g}")
-    if feature and (feature[0] < 0 or feature[0] % 1):
-        raise UsageError(f"shift: the feature of {name} is a column number, got {feature[0]:g}")
-    return Covariate(strength, int(feature[0]) if feature else None)
-
-
-_MAKERS: dict[str, Callable[[str, str], Stage]] = {
-    "symmetric": _symmetric,
-    "pair": _pair,
-    "matrix": _matrix,
-    "contaminated": _contaminated,
-    "prior": _prior,
-    "longtail": _long_tail,
-    "covariate": _covariate,
-}
+def _size(name: str, size: list[float]) -> int | None:
+    if not size:
+        return None
+    _check(size[0] >= 1 and not size[0] % 1, f"the size of {name} is a number of rows", size[0])
+    return int(size[0])
 
 
 def _is_number(cell: str) -> bool:
@@ -117,24 +126,3 @@ def _numbers(name: str, values: str, least: int, most: int) -> list[float]:
     if not all(map(math.isfinite, found)):
         raise UsageError(f"shift: {name}:{values} has a number that is not finite")
     return found
-
-
-def _rate(name: str, values: str) -> float:
-    (rate,) = _numbers(name, values, 1, 1)
-    if not 0 <= rate < 1:
-        raise UsageError(f"shift: the rate of {name} lies in [0, 1), got {rate:g}")
-    return rate
-
-
-def _ratio(name: str, ratio: float) -> float:
-    if ratio < 1:
-        raise UsageError(f"shift: the ratio of {name} is at least 1, got {ratio:g}")
-    return ratio
-
-
-def _size(name: str, size: list[float]) -> int | None:
-    if not size:
-        return None
-    if size[0] < 1 or size[0] % 1:
-        raise UsageError(f"shift: the size of {name} is a number of rows, got {size[0]:g}")
-    return int(size[0])

@@ -4,14 +4,14 @@ Fang et al. 2020, Section 5 (class-prior shift): a fraction μ of the classes ar
 and a majority class has ρ times as many rows as a minority one.
 """
 
-from dataclasses import dataclass, field
-from typing import final
+from dataclasses import dataclass
+from typing import ClassVar, final
 
 import numpy as np
 import numpy.typing as npt
 
 from diw.errors import UsageError
-from diw.shifts.base import Floats, Ints, Passage, number_text
+from diw.shifts.shift import Floats, Ints, Passage, Stage, number_text
 
 
 def prior_shares(minority: float, ratio: float, num_classes: int) -> Floats:
@@ -91,19 +91,19 @@ def resample(passage: Passage, sizes: Ints, rng: np.random.Generator) -> None:
 
 @final
 @dataclass(frozen=True)
-class Prior:
+class Prior(Stage):
     """The paper's class-prior shift (μ, ρ), the last classes being the minority."""
 
+    name: ClassVar[str] = "prior"
+    moves_labels: ClassVar[bool] = False
     minority: float
     ratio: float
     largest: int | None = None
-    moves_labels: bool = field(default=False, init=False)
 
     @property
-    def text(self) -> str:
-        """As `parse_shift` reads it."""
-        size = "" if self.largest is None else f",{self.largest}"
-        return f"prior:{number_text(self.minority)},{number_text(self.ratio)}{size}"
+    def values(self) -> str:
+        """MINORITY,RATIO[,SIZE]."""
+        return f"{number_text(self.minority)},{number_text(self.ratio)}{_size(self.largest)}"
 
     def act(self, passage: Passage, rng: np.random.Generator) -> None:
         """Drop rows."""
@@ -113,18 +113,18 @@ class Prior:
 
 @final
 @dataclass(frozen=True)
-class LongTail:
+class LongTail(Stage):
     """Class sizes that fall exponentially, the first class ρ times the last."""
 
+    name: ClassVar[str] = "longtail"
+    moves_labels: ClassVar[bool] = False
     ratio: float
     largest: int | None = None
-    moves_labels: bool = field(default=False, init=False)
 
     @property
-    def text(self) -> str:
-        """As `parse_shift` reads it."""
-        size = "" if self.largest is None else f",{self.largest}"
-        return f"longtail:{number_text(self.ratio)}{size}"
+    def values(self) -> str:
+        """RATIO[,SIZE]."""
+        return f"{number_text(self.ratio)}{_size(self.largest)}"
 
     def act(self, passage: Passage, rng: np.random.Generator) -> None:
         """Drop rows."""
@@ -138,3 +138,7 @@ def _reshape(
         return  # no shift asked for: also classes of unequal size stay as they are
     counts = np.bincount(passage.targets, minlength=passage.num_classes)
     resample(passage, class_sizes(counts, shares, largest), rng)
+
+
+def _size(largest: int | None) -> str:
+    return "" if largest is None else f",{largest}"

@@ -1,16 +1,135 @@
-"""`Shift`: a sequence of stages that is applied to labels, and says what it did."""
+"""A shift is a sequence of stages, applied to labels and row numbers; it reports what it did.
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, final
+A shift turns the test distribution p_te into the training distribution p_tr.
+Each stage either changes labels (given the current label) or drops rows (given
+the current label or the input). The true importance of a kept row with true
+label y and given label ỹ is p_te(x, ỹ) / p_tr(x, ỹ): zero where ỹ ≠ y, and
+otherwise one over the probability that such a row passes all stages
+with its label. That probability factors into `s(x) · M[y, ỹ]`, so a k × k
+matrix and one number per row carry it exactly through any combination. Rows that
+are protected (the trusted ones, a random part π of each class) always pass, so
+over all rows it is π + (1 - π) · s(x) · M[y, y].
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, final
 
 import numpy as np
 import numpy.typing as npt
 
 from diw.seeding import numpy_generator
-from diw.shifts.base import Bools, Floats, Ints, Passage, Shifted, Stage
 
 if TYPE_CHECKING:
-    from diw.data import Inputs
+    from torch import Tensor
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+
+
+def number_text(value: float) -> str:
+    """The shortest text that reads back as the same number: 0.4, 100, 0.1234567."""
+    number = float(value)
+    return str(int(number)) if number.is_integer() else repr(number)
+
+
+class InputRows(Protocol):
+    """Inputs as covariate shift reads them; `diw.data.Inputs` are such."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of one row."""
+        ...
+
+    def __len__(self) -> int: ...
+
+    def take(self, index: "Tensor") -> "Tensor":
+        """Rows `index` (b,) as (b, *shape)."""
+        ...
+
+
+@dataclass
+class Passage:
+    """The state of a data set between two stages.
+
+    Attributes:
+        original: (n,) labels before the shift.
+        num_classes: k.
+        protected: (n,) rows that keep their label and are never dropped.
+        inputs: The rows' inputs, or None when no stage reads them.
+        keep: (m,) row numbers still there, ascending.
+        targets: (m,) their current labels.
+        through: (k, k), M[y, c]: the probability that an unprotected row of true label y arrives
+            at label c.
+        selected: (m,) s(x), the probability that an unprotected row with this input is kept.
+        facts: What was done, for the record.
+    """
+
+    original: Ints
+    num_classes: int
+    protected: Bools
+    inputs: InputRows | None
+    keep: Ints
+    targets: Ints
+    through: Floats
+    selected: Floats
+    facts: dict[str, Any] = field(default_factory=dict[str, Any])
+
+    @property
+    def kept_protected(self) -> Bools:
+        """(m,) which of the current rows are protected."""
+        return self.protected[self.keep]
+
+    def drop_to(self, stay: Bools) -> None:
+        """Keep the current rows where `stay` (m,) holds."""
+        self.keep, self.targets = self.keep[stay], self.targets[stay]
+        self.selected = self.selected[stay]
+
+
+class Stage(ABC):
+    """One step of a shift; its numbers are fields of the concrete classes.
+
+    Attributes:
+        name: The word before the colon in its text.
+        moves_labels: Whether it changes labels (and so knows which are wrong).
+    """
+
+    name: ClassVar[str]
+    moves_labels: ClassVar[bool]
+
+    @property
+    @abstractmethod
+    def values(self) -> str:
+        """What stands after the colon in its text."""
+
+    @property
+    def text(self) -> str:
+        """The stage as `parse_shift` reads it."""
+        return f"{self.name}:{self.values}"
+
+    @abstractmethod
+    def act(self, passage: Passage, rng: np.random.Generator) -> None:
+        """Change the passage."""
+
+
+@dataclass(frozen=True)
+class Shifted:
+    """What a shift did.
+
+    Attributes:
+        keep: (m,) int64, the rows that are left, ascending.
+        targets: (m,) int64, their given labels.
+        true_weights: (m,) float64, p_te(x, ỹ) / p_tr(x, ỹ) with mean one; None where no row has a
+            positive weight.
+        facts: What was requested and what resulted (rates, counts), as JSON values.
+    """
+
+    keep: Ints
+    targets: Ints
+    true_weights: Floats | None
+    facts: Mapping[str, Any]
 
 
 @final
@@ -41,9 +160,9 @@ class Shift:
         seed: int,
         *,
         protected: npt.ArrayLike | None = None,
-        inputs: "Inputs | None" = None,
+        inputs: InputRows | None = None,
     ) -> Shifted:
-        """Shift a data set; the same arguments always give the same answer.
+        """Shift a data set; the same arguments always give the same result.
 
         Args:
             targets: (n,) clean labels in [0, num_classes).
@@ -69,8 +188,7 @@ class Shift:
         )
         for place, stage in enumerate(self.stages):
             # The name alone, so that a matrix read from another path gives the same draws.
-            name = stage.text.partition(":")[0]
-            stage.act(passage, numpy_generator(seed, "shift", place, name))
+            stage.act(passage, numpy_generator(seed, "shift", place, stage.name))
         return self._summary(passage)
 
     def _summary(self, passage: Passage) -> Shifted:
@@ -90,7 +208,6 @@ class Shift:
         return Shifted(
             keep=passage.keep,
             targets=passage.targets,
-            flipped=~intact if self.moves_labels else None,
             true_weights=weights,
             facts=facts,
         )
