@@ -1,5 +1,6 @@
 """Kinds of input, kinds of output, and every wrong use."""
 
+import inspect
 import warnings
 
 import numpy as np
@@ -7,7 +8,7 @@ import pytest
 import torch
 
 from diw.errors import DIWWarning, MatchingError
-from diw.matching import kmm, kmm_batch
+from diw.matching import Options, kmm, kmm_batch
 
 RNG = np.random.default_rng(0)
 TRAIN, TRUSTED = RNG.exponential(size=50), RNG.exponential(size=30)
@@ -165,3 +166,19 @@ def test_a_batch_is_the_single_matches():
 def test_a_batch_needs_as_many_trusted_sets():
     with pytest.raises(ValueError, match="z_trusted: 1 sets"):
         kmm_batch([TRAIN, TRAIN], [TRUSTED])
+
+
+@pytest.mark.parametrize("function", [kmm, kmm_batch])
+def test_the_signature_shows_every_option(function):
+    first, second, *rest = inspect.signature(function).parameters.values()
+    assert (first.name, second.name) == ("z_train", "z_trusted")
+    assert rest == list(inspect.signature(Options).parameters.values())
+    assert all(parameter.kind is parameter.KEYWORD_ONLY for parameter in rest)
+    with pytest.raises(TypeError, match="sigma"):
+        function([1.0], [1.0], sigma=1.0)
+
+
+def test_a_warning_points_at_the_caller():
+    with pytest.warns(DIWWarning) as caught:
+        kmm(TRAIN, TRUSTED, gamma=30.0, bound=1.5, max_iterations=1, on_failure="warn")
+    assert caught[0].filename == __file__

@@ -1,8 +1,7 @@
 """Kernel mean matching: exact, fast at any size, honest about its status."""
 
-from diw.matching.batch import kmm_batch
-from diw.matching.estimator import KMM
-from diw.matching.kmm import kmm
+from diw.matching.kmm import KMM, kmm, kmm_batch
 from diw.matching.match import Match
+from diw.matching.options import MatchOptions, Options
 
-__all__ = ["KMM", "Match", "kmm", "kmm_batch"]
+__all__ = ["KMM", "Match", "MatchOptions", "Options", "kmm", "kmm_batch"]

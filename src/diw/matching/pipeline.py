@@ -40,7 +40,7 @@ def match_all(pairs: Sequence[tuple[Any, Any]], options: Options) -> list[Match]
             message = f"kernel mean matching: {match.explanation()}"
             if options.on_failure == "raise":
                 raise MatchingError(message)
-            warnings.warn(message, DIWWarning, stacklevel=3)
+            warnings.warn(message, DIWWarning, stacklevel=4)
     return [match for match, _ in found]
 
 
