@@ -1,6 +1,6 @@
 """The last correction: the sum of the weights exactly inside its band."""
 
-from diw.matching.arrays import Array
+from diw.matching.backend import Array
 from diw.matching.problem import Problem
 
 

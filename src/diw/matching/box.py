@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from diw.matching.arrays import Array, Arrays
+from diw.matching.backend import Array, Arrays
 from diw.matching.positive import plus_diagonal, positive
 
 CG_STEPS = 100

@@ -3,9 +3,9 @@
 import math
 from dataclasses import dataclass
 
-from diw.matching.arrays import Array, largest
+from diw.matching.backend import Array, largest
 from diw.matching.dense import Dense
-from diw.matching.factor import Factor
+from diw.matching.gram import Factor
 from diw.matching.problem import Problem
 from diw.matching.solution import Solution
 

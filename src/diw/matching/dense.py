@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from diw.matching.arrays import Array
+from diw.matching.backend import Array
 from diw.matching.kernel import gaussian
 from diw.matching.problem import Problem
 

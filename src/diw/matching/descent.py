@@ -10,7 +10,7 @@ once. The objective falls in every step, so no set of free weights comes twice.
 
 from dataclasses import replace
 
-from diw.matching.arrays import Array, largest
+from diw.matching.backend import Array, largest
 from diw.matching.box import Box, Point
 
 FEWEST = 64  # so many weights are freed at once whatever is free

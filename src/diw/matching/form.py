@@ -1,7 +1,7 @@
 """In which form a problem is solved: on a low-rank factor of the kernel, or on all of it."""
 
 from diw.matching.dense import DENSE_ROWS, Dense, dense
-from diw.matching.factor import Factor, default_cap, pivoted
+from diw.matching.gram import Factor, default_cap, pivoted
 from diw.matching.problem import Problem
 
 DIRECT_ROWS = 64  # up to this size the kernel matrix is faster than finding its rank

@@ -8,7 +8,7 @@ optimum, never on it: Newton's method takes the last steps.
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from diw.matching.arrays import Array, largest
+from diw.matching.backend import Array, largest
 from diw.matching.system import System
 
 STOP = 1e-11  # of the gradient's size: then all but a few free weights are known

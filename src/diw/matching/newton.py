@@ -14,7 +14,7 @@ to fifteen steps at small ranks, each of cost O(n r²) and memory O(n).
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from diw.matching.arrays import Array, largest
+from diw.matching.backend import Array, largest
 from diw.matching.system import System
 
 LINE_SEARCH = 0.1  # the slope a step may leave, relative to the slope it began with

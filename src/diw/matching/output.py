@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from diw.matching.arrays import Array
+from diw.matching.backend import Array
 from diw.matching.kernel import to_numpy
 
 

@@ -6,19 +6,19 @@ from typing import Any
 
 from diw.errors import DIWWarning, MatchingError
 from diw.matching.band import into_band
+from diw.matching.batched import solve_together
 from diw.matching.certificate import certify
+from diw.matching.cvxopt import STATUS as RELEASED
+from diw.matching.cvxopt import solve_released
 from diw.matching.dense import Dense
-from diw.matching.factor import Factor
 from diw.matching.form import form_of
+from diw.matching.gram import Factor
 from diw.matching.match import Match
 from diw.matching.options import Options
 from diw.matching.output import like
 from diw.matching.problem import Problem, problem
-from diw.matching.released import STATUS as RELEASED
-from diw.matching.released import solve_released
 from diw.matching.solution import Solution
 from diw.matching.solve import solve
-from diw.matching.together import solve_together
 
 
 def match_all(pairs: Sequence[tuple[Any, Any]], options: Options) -> list[Match]:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from diw.errors import MatchingError
-from diw.matching.arrays import Array, Arrays
+from diw.matching.backend import Array, Arrays
 
 
 def plus_diagonal(xp: Arrays, matrix: Array, value: Array | float) -> Array:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from diw.matching import kernel as kernels
-from diw.matching.arrays import Array, Arrays, NumpyArrays, TorchArrays, largest
+from diw.matching.backend import Array, Arrays, NumpyArrays, TorchArrays, largest
 from diw.matching.options import Options
 
 _NUMPY = NumpyArrays()

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from diw.matching.active_set import active_set
 from diw.matching.dense import Dense
-from diw.matching.factor import Factor
+from diw.matching.gram import Factor
 from diw.matching.interior_point import interior_point
 from diw.matching.newton import Dual, newton
 from diw.matching.problem import Problem

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
-from diw.matching.arrays import Array, Arrays, gram
+from diw.matching.backend import Array, Arrays, gram
 from diw.matching.positive import plus_diagonal, positive
 
 

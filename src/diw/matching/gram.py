@@ -12,7 +12,7 @@ Past a rank cap the factor is cut, and says what it leaves out.
 import math
 from dataclasses import dataclass
 
-from diw.matching.arrays import Array
+from diw.matching.backend import Array
 from diw.matching.kernel import gaussian
 from diw.matching.problem import Problem
 

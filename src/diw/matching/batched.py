@@ -12,9 +12,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from diw.matching.arrays import NumpyArrays
+from diw.matching.backend import NumpyArrays
 from diw.matching.dense import Dense
-from diw.matching.factor import Factor
+from diw.matching.gram import Factor
 from diw.matching.problem import Problem
 from diw.matching.solution import Solution
 
