@@ -11,10 +11,10 @@ from diw.errors import UsageError
 from diw.step.batch import Batch, Criterion, Weights, cross_entropy, first_tensor
 from diw.step.memory import Memory
 from diw.step.probe import Tap, is_mode_free, unwrap
+from diw.step.rows import Rows, as_rows
 from diw.step.step import Step, Surroundings
-from diw.step.stream import TrustedStream, as_rows
+from diw.step.stream import TrustedStream
 from diw.weighting import Task, Weighting, make, normalised
-from diw.weighting.base import Samples
 
 Reduction = Literal["mean", "sum"]
 Probe = Literal["auto", "shared", "separate"]
@@ -40,12 +40,11 @@ class Result:
 class PlainTask:
     """The `Task` of a host that has no runner: what its caller handed to `Objective`."""
 
-    train: Samples | None
-    trusted: Any
+    train: Rows | None
+    trusted: Rows
     true_weights: Tensor | None
     criterion: Criterion
     trusted_criterion: Criterion
-    make_model: Callable[[], nn.Module]
     pretrain: Callable[[int], nn.Module]
     batch_size: int | None = None
 
@@ -84,7 +83,6 @@ class Objective:
         task: Task | None = None,
         train: Any = None,
         true_weights: Tensor | None = None,
-        make_model: Callable[[], nn.Module] | None = None,
         pretrain: Callable[[int], nn.Module] | None = None,
         seed: int = 0,
     ):
@@ -100,10 +98,9 @@ class Objective:
             probe: `"auto"` looks at the network in evaluation mode, and uses the training forward
                 for it where that is provably the same; `"shared"` and `"separate"` decide it.
             trusted_batch_size: The largest trusted batch of a step.
-            task: The runner's task; the next four arguments make one otherwise.
+            task: The runner's task; the next three arguments make one otherwise.
             train: The whole training set, for static methods; -F methods count its labels.
             true_weights: (n,) the true weight of each training sample, for `truth`.
-            make_model: Makes a fresh network, for methods that need a second one.
             pretrain: (epochs) → a network trained without weights, for methods that need one.
             seed: Decides the trusted batches and random weights.
         """
@@ -123,12 +120,11 @@ class Objective:
         network = unwrap(model)
         rows = as_rows(trusted if trusted is not None else task and task.trusted)
         self.task: Task = task or PlainTask(
-            train=None if train is None else as_rows(train),  # type: ignore[arg-type]
+            train=None if train is None else as_rows(train, "train"),
             trusted=rows,
             true_weights=_checked_weights(true_weights),
             criterion=criterion,
             trusted_criterion=trusted_criterion,
-            make_model=make_model or _NotGiven("make_model", self.method.name),
             pretrain=pretrain or _NotGiven("pretrain", self.method.name),
         )
         self._stream = TrustedStream(rows, trusted_batch_size, seed)

@@ -95,7 +95,6 @@ def objective_of(
         samples(trusted, seed=2, dtype=dtype, classes=CLASSES),
         train=whole_train(dtype),
         true_weights=true_weights(),
-        make_model=lambda: network(dtype),
         pretrain=pretrain,
         **options,
     )

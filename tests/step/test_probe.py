@@ -4,7 +4,8 @@ from torch import nn
 
 from diw.errors import UsageError
 from diw.models import LeNet5, ResNet32
-from diw.step.probe import Tap, is_mode_free, looking, unwrap
+from diw.step.probe import Tap, is_mode_free, looking, outputs_in_pieces, unwrap
+from diw.step.rows import as_rows
 from tests.networks import noisy_network, plain_network, samples
 
 
@@ -112,3 +113,43 @@ def test_tap_names_the_choices() -> None:
         Tap(plain_network(), "fc")
     with pytest.raises(UsageError, match=r"no nn\.Linear"):
         Tap(nn.Sequential(nn.Conv2d(1, 1, 1)))
+
+
+def test_a_network_is_run_in_pieces_as_in_one_go_and_left_as_it_was() -> None:
+    model = noisy_network(torch.float64)
+    model.train()(samples(30, dtype=torch.float64)[0])  # buffers that have moved
+    inputs, targets = samples(25, seed=1, dtype=torch.float64)
+    rows, index = as_rows((inputs, targets)), torch.arange(25).flip(0)
+    before = snapshot(model)
+    pieces = []
+    for batch, outputs in outputs_in_pieces(model, rows, index, tap=Tap(model), piece=10):
+        assert_same(before, snapshot(model))  # between the pieces too
+        assert torch.is_grad_enabled()
+        assert not outputs.values.requires_grad
+        pieces.append((batch, outputs))
+    assert [len(batch) for batch, _ in pieces] == [10, 10, 5]
+    with torch.no_grad():
+        hidden = model.eval()[:-1](inputs.flip(0))
+        torch.testing.assert_close(torch.cat([o.hidden for _, o in pieces]), hidden)
+        torch.testing.assert_close(torch.cat([o.values for _, o in pieces]), model[-1](hidden))
+    assert torch.equal(torch.cat([batch.targets for batch, _ in pieces]), targets.flip(0))
+
+
+def test_rows_are_read_as_the_iteration_goes_on() -> None:
+    read = []
+
+    class Recording:
+        targets = None
+
+        def take(self, index: torch.Tensor) -> tuple[torch.Tensor, None]:
+            read.append(len(index))
+            return torch.zeros(len(index), 4), None
+
+        def __len__(self) -> int:
+            return 100
+
+    pieces = outputs_in_pieces(plain_network(), Recording(), piece=10)
+    assert not read
+    next(pieces)
+    next(pieces)
+    assert read == [10, 10]

@@ -6,7 +6,7 @@ trained must be as if nobody had looked: every submodule's mode, all buffers
 and the random state.
 """
 
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -14,6 +14,8 @@ import torch
 from torch import Tensor, nn
 
 from diw.errors import UsageError
+from diw.step.batch import Batch, Outputs
+from diw.step.rows import PIECE, Rows, in_pieces
 
 # Modules whose training and evaluation forwards are the same arithmetic, by exact type: a
 # subclass may do anything.
@@ -156,3 +158,46 @@ class Caught:
         if self.value is None:
             raise UsageError("layer: the forward did not run this layer; name another one")
         return self.value.detach().flatten(1)
+
+
+def run(model: Callable[..., Any], batch: Batch, tap: Tap | None = None) -> Outputs:
+    """What `model` gives for a batch, and the hidden output if tapped; losses are left to others.
+
+    In the mode that the model is in, with gradients if they are enabled.
+    """
+    if tap is None:
+        return Outputs(forward(model, batch.inputs), None)
+    with tap.listening() as caught:
+        values = forward(model, batch.inputs)
+    return Outputs(values, None, caught.hidden)
+
+
+def outputs_in_pieces(
+    network: nn.Module,
+    rows: Rows,
+    index: Tensor | None = None,
+    *,
+    tap: Tap | None = None,
+    piece: int = PIECE,
+) -> Iterator[tuple[Batch, Outputs]]:
+    """Run a network over many rows, some at a time, in evaluation mode without gradient.
+
+    Rows are read as the iteration goes on, and the network is as it was whenever a
+    piece is handed out, also if the iteration is given up half way.
+
+    Args:
+        network: The unwrapped network.
+        rows: The samples.
+        index: Row numbers (b,), in the order wanted; all rows by default.
+        tap: Where to catch a hidden output.
+        piece: Rows per forward.
+
+    Yields:
+        Batches on the network's device, each with the outputs for it (without losses).
+    """
+    parameter = next(network.parameters(), None)
+    for batch in in_pieces(rows, index, piece=piece):
+        batch = batch if parameter is None else batch.to(parameter.device)
+        with torch.no_grad(), looking(network):
+            outputs = run(network, batch, tap)
+        yield batch, outputs

@@ -6,7 +6,7 @@ and what nobody asks for costs nothing.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -21,7 +21,7 @@ from diw.errors import UsageError
 from diw.seeding import numpy_generator
 from diw.step.batch import Batch, Criterion, LossFunction, Outputs
 from diw.step.memory import Memory
-from diw.step.probe import Tap, forward, looking
+from diw.step.probe import Tap, looking, run
 
 
 @dataclass(frozen=True)
@@ -226,17 +226,10 @@ class Step:
         trusted: bool = False,
         tapped: bool = False,
     ) -> Outputs:
-        tap = self._around.tap
-        hidden: Tensor | None = None
-        if tapped and tap is not None:
-            with tap.listening() as caught:
-                values = forward(model, batch.inputs)
-            hidden = caught.hidden
-        else:
-            values = forward(model, batch.inputs)
+        outputs = run(model, batch, self._around.tap if tapped else None)
         if batch.targets is None:
-            return Outputs(values, None, hidden)
-        return Outputs(values, self._losses(values, batch, trusted=trusted), hidden)
+            return outputs
+        return replace(outputs, maybe_losses=self._losses(outputs.values, batch, trusted=trusted))
 
     def _look(self, batch: Batch, *, trusted: bool = False) -> Outputs:
         with torch.no_grad():

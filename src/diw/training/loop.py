@@ -192,10 +192,6 @@ class RunTask:
         """What the simulated shift knows."""
         return self.training.split.true_weights
 
-    def make_model(self) -> nn.Module:
-        """A fresh network on the run's device."""
-        return self.training.new_model()
-
     def pretrain(self, epochs: int) -> nn.Module:
         """A network trained without weights for `epochs` epochs, in a resumable run of its own.
 

@@ -9,34 +9,20 @@ import torch
 from torch import Tensor, nn
 
 from diw.step.batch import Batch, Criterion, Weights
+from diw.step.rows import Rows
 from diw.step.step import Step
-
-
-class Samples(Protocol):
-    """A data set that can be indexed by tensors of row numbers."""
-
-    @property
-    def targets(self) -> Tensor | None:
-        """The labels as given, (n,); None for unlabelled trusted data."""
-        ...
-
-    def take(self, index: Tensor) -> tuple[Any, Any]:
-        """The inputs and labels of some rows."""
-        ...
-
-    def __len__(self) -> int: ...
 
 
 class Task(Protocol):
     """What a method may ask of its host before training; methods never import training."""
 
     @property
-    def train(self) -> Samples | None:
+    def train(self) -> Rows | None:
         """The whole training set, where the host has it at hand."""
         ...
 
     @property
-    def trusted(self) -> Samples:
+    def trusted(self) -> Rows:
         """The whole trusted set."""
         ...
 
@@ -60,11 +46,7 @@ class Task(Protocol):
         """Training samples a step, where the host knows it beforehand."""
         ...
 
-    def make_model(self) -> nn.Module:
-        """A freshly initialised network of the kind that is trained."""
-        ...
-
-    def pretrain(self, epochs: int) -> nn.Module:
+    def pretrain(self, epochs: int, /) -> nn.Module:
         """A network trained without weights for some epochs; an interrupted call goes on."""
         ...
 

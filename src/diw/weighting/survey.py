@@ -1,19 +1,16 @@
 """Looking at whole data sets: the values z of many samples, some rows at a time."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor, nn
 
 from diw.errors import UsageError
 from diw.step.batch import Batch, Criterion, LossFunction, Outputs
-from diw.step.probe import Tap, forward, looking
+from diw.step.probe import Tap, outputs_in_pieces
+from diw.step.rows import Rows, in_pieces
 from diw.step.transforms import Transform
-from diw.weighting.base import Samples, Task, Weighting
-
-PIECE = 1000
-"""Rows a forward."""
+from diw.weighting.base import Task, Weighting
 
 
 @dataclass(frozen=True)
@@ -32,34 +29,28 @@ class Survey:
     losses: LossFunction
     layer: str | None = None
 
-    def __call__(self, samples: Samples, criterion: Criterion, rows: Tensor) -> Tensor:
+    def __call__(self, samples: Rows, criterion: Criterion, rows: Tensor) -> Tensor:
         """The values z, (len(rows),) or (len(rows), d), on the CPU."""
         if self.network is None:
-            return torch.cat([self._values(batch, None) for batch in _pieces(samples, rows)])
-        with torch.no_grad(), looking(self.network):
+            nothing = Outputs(None, None)
             return torch.cat(
-                [
-                    self._values(batch, self._look(self.network, batch, criterion))
-                    for batch in _pieces(samples, rows, self.network)
-                ]
+                [self.transform(batch, nothing).cpu() for batch in in_pieces(samples, rows)]
             )
+        tap = Tap(self.network, self.layer) if self.transform.taps else None
+        return torch.cat(
+            [
+                self.transform(batch, self._with_losses(outputs, batch, criterion)).cpu()
+                for batch, outputs in outputs_in_pieces(self.network, samples, rows, tap=tap)
+            ]
+        )
 
-    def _values(self, batch: Batch, outputs: Outputs | None) -> Tensor:
-        return self.transform(batch, outputs or Outputs(None, None)).cpu()
-
-    def _look(self, network: nn.Module, batch: Batch, criterion: Criterion) -> Outputs:
-        hidden = None
-        if self.transform.taps:
-            with Tap(network, self.layer).listening() as caught:
-                values = forward(network, batch.inputs)
-            hidden = caught.hidden
-        else:
-            values = forward(network, batch.inputs)
-        losses = None if batch.targets is None else self.losses(values, batch, criterion)
-        return Outputs(values, losses, hidden)
+    def _with_losses(self, outputs: Outputs, batch: Batch, criterion: Criterion) -> Outputs:
+        if batch.targets is None:
+            return outputs
+        return replace(outputs, maybe_losses=self.losses(outputs.values, batch, criterion))
 
 
-def whole_train(task: Task, method: Weighting) -> Samples:
+def whole_train(task: Task, method: Weighting) -> Rows:
     """The whole training set, or a message that says how to give it."""
     if task.train is None:
         raise UsageError(
@@ -67,11 +58,3 @@ def whole_train(task: Task, method: Weighting) -> Samples:
             "give Objective(…, train=…)"
         )
     return task.train
-
-
-def _pieces(samples: Samples, rows: Tensor, network: nn.Module | None = None) -> Iterator[Batch]:
-    parameter = None if network is None else next(network.parameters(), None)
-    for index in rows.split(PIECE):
-        inputs, targets = samples.take(index)
-        batch = Batch(inputs, targets, index)
-        yield batch if parameter is None else batch.to(parameter.device)

@@ -1,0 +1,159 @@
+"""Data sets whose samples are taken by row number, in the forms that users have them.
+
+Everything that selects samples (mini-batches, the trusted stream, a static
+match of whole sets) works on row numbers and takes inputs only when it needs them.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from diw.errors import UsageError
+from diw.step.batch import Batch, first_tensor
+
+PIECE = 1000
+"""Rows taken, or run through a network, at a time."""
+
+
+class Rows(Protocol):
+    """Samples that can be taken by row number: a data set as this package sees it."""
+
+    @property
+    def targets(self) -> Tensor | None:
+        """The labels (n,); None for unlabelled samples."""
+        ...
+
+    def take(self, index: Tensor) -> tuple[Any, Tensor | None]:
+        """The inputs and labels of the rows `index` (b,)."""
+        ...
+
+    def __len__(self) -> int: ...
+
+
+class Readable(Protocol):
+    """Inputs without labels that can be taken by row number."""
+
+    def take(self, index: Tensor) -> Any:
+        """The inputs of the rows `index` (b,)."""
+        ...
+
+    def __len__(self) -> int: ...
+
+
+class Unlabelled:
+    """Rows that have inputs only."""
+
+    targets = None
+
+    def __init__(self, inputs: Readable):
+        self._inputs = inputs
+
+    def __len__(self) -> int:
+        return len(self._inputs)
+
+    def take(self, index: Tensor) -> tuple[Any, None]:
+        """The inputs of the rows `index` (b,), and no labels."""
+        return self._inputs.take(index), None
+
+
+class TensorRows:
+    """Rows held as tensors: inputs (n, …) and targets (n,), or None if unlabelled."""
+
+    def __init__(self, inputs: Any, targets: Tensor | None):
+        self._inputs = inputs
+        self.targets = targets
+
+    def __len__(self) -> int:
+        return len(first_tensor(self._inputs))
+
+    def take(self, index: Tensor) -> tuple[Any, Tensor | None]:
+        """The rows `index` (b,) of every tensor."""
+        return _select(self._inputs, index), _select(self.targets, index)
+
+
+class DatasetRows:
+    """A map-style PyTorch data set of (input, target) pairs."""
+
+    def __init__(self, dataset: Any):
+        self._dataset = dataset
+        self._targets: Tensor | None = None
+
+    def __len__(self) -> int:
+        return len(self._dataset)
+
+    def take(self, index: Tensor) -> tuple[Any, Tensor]:
+        """The rows `index` (b,), collated as a PyTorch loader does."""
+        from torch.utils.data import default_collate
+
+        inputs, targets = default_collate([self._dataset[i] for i in index.tolist()])
+        return inputs, targets
+
+    @property
+    def targets(self) -> Tensor:
+        """The labels (n,), read from every sample on first use."""
+        if self._targets is None:
+            self._targets = torch.as_tensor([self._dataset[i][1] for i in range(len(self))])
+        return self._targets
+
+
+def as_rows(data: Any, name: str = "trusted") -> Rows:
+    """Samples in any usual form as `Rows`.
+
+    Args:
+        data: (inputs, targets) tensors or arrays, a `Batch`, a map-style PyTorch data set, or
+            anything that is `Rows` already.
+        name: The argument that holds them, for messages.
+    """
+    if isinstance(data, Batch):
+        data = (data.inputs, data.targets)
+    if isinstance(data, (str, Tensor, np.ndarray)):
+        raise UsageError(f"{name}: give inputs and targets together: {name}=(inputs, targets)")
+    if hasattr(data, "take"):
+        rows: Rows = data
+    elif isinstance(data, (tuple, list)) and len(data) == 2:
+        inputs, targets = (_tensors(part, name) for part in data)
+        count = len(first_tensor(inputs))
+        if targets is not None and count != len(targets):
+            raise UsageError(f"{name}: {count} inputs but {len(targets)} targets")
+        rows = TensorRows(inputs, targets)
+    elif hasattr(data, "__getitem__") and hasattr(data, "__len__"):
+        rows = DatasetRows(data)
+    else:
+        raise UsageError(f"{name}: give (inputs, targets), a map-style data set or a diw.Batch")
+    if not len(rows):
+        raise UsageError(f"{name}: the {name} set is empty; give at least one sample")
+    return rows
+
+
+def in_pieces(rows: Rows, index: Tensor | None = None, *, piece: int = PIECE) -> Iterator[Batch]:
+    """Batches of at most `piece` rows, in the order of `index` (b,); of all rows by default."""
+    index = torch.arange(len(rows)) if index is None else index
+    for part in index.split(piece):
+        inputs, targets = rows.take(part)
+        yield Batch(inputs, targets, part)
+
+
+def _tensors(values: Any, name: str) -> Any:
+    """NumPy arrays as tensors, inside tuples and mappings too; the rest unchanged."""
+    if isinstance(values, np.ndarray):
+        return torch.from_numpy(values)
+    if isinstance(values, Mapping):
+        return {key: _tensors(value, name) for key, value in values.items()}
+    if isinstance(values, (tuple, list)):
+        return tuple(_tensors(value, name) for value in values)
+    if values is None or isinstance(values, Tensor):
+        return values
+    raise UsageError(f"{name}: give tensors or NumPy arrays, not {type(values).__name__}")
+
+
+def _select(values: Any, index: Tensor) -> Any:
+    if values is None:
+        return None
+    if isinstance(values, Tensor):
+        return values.index_select(0, index.to(values.device))
+    if isinstance(values, Mapping):
+        return {name: _select(value, index) for name, value in values.items()}
+    return tuple(_select(value, index) for value in values)
