@@ -21,8 +21,7 @@ from torch.nn import functional
 from diw.data import load
 from diw.data.split import Split, make_split
 from diw.models import make_model
-from diw.records import Run
-from diw.records.recipe import Recipe
+from diw.records import Recipe, Run
 from diw.training.loop import Training
 from diw.weighting import describe, find, make, methods
 

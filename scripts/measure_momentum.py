@@ -14,8 +14,7 @@ from pathlib import Path
 
 from diw.experiments.grid import run_all
 from diw.experiments.sources import with_method
-from diw.records.recipe import Recipe
-from diw.records.spec import RunSpec
+from diw.records import Recipe, RunSpec
 from diw.reports.statistics import mean_and_std, paired_p_value
 from diw.reports.summary import Summary, summarise
 

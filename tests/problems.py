@@ -9,8 +9,7 @@ from torch import nn
 from diw.data import Bundle, Dataset
 from diw.data.inputs import TensorInputs
 from diw.data.split import Split, make_split
-from diw.records import Run
-from diw.records.recipe import Recipe
+from diw.records import Recipe, Run
 from diw.training.loop import Training
 from diw.weighting import make
 from tests.networks import noisy_network, samples

@@ -7,13 +7,12 @@ from click.testing import CliRunner
 
 from diw.cli.report import report
 from diw.errors import UsageError
-from diw.records import Run, spec_hash
+from diw.records import Recipe, Run, RunSpec
 
 
 def record(root: Path, method: str, seed: int, accuracy: float, *, finished: bool = True) -> Run:
-    spec = {"method": method, "method_fields": {}, "data": "embedded", "shift": "symmetric:0.4"}
-    spec |= {"trusted": 500, "model": "lenet5", "seed": seed, "epochs": 2, "batch_size": 256}
-    run = Run.create(root / spec_hash(spec), spec)
+    spec = RunSpec(method=method, shift="symmetric:0.4", seed=seed, recipe=Recipe(epochs=2))
+    run = Run.create(spec.run(root).folder, spec.as_json())
     run.write_samples(targets=np.arange(6) % 2, flipped=np.arange(6) < 2)
     ledger = run.open_ledger(2, 6)
     ledger[:] = [1, 1, 1, 1, 1, 1] if method == "uniform" else [0, 0, 1, 1, 2, 2]

@@ -94,7 +94,7 @@ def test_fresh_replaces_the_run_and_nothing_else(files, tmp_path) -> None:
     done(*arguments(files, "--out", out, "--method", "uniform"))
     (out / "notes.txt").write_text("mine")
     done(*arguments(files, "--out", out, "--method", "clean", "--fresh"))
-    assert Run(out).spec["method"] == "clean"
+    assert Run(out).spec.method == "clean"
     assert not (out / "weights.npy").exists()  # clean weighs nothing
     assert (out / "notes.txt").read_text() == "mine"
 
@@ -123,7 +123,7 @@ def test_without_out_the_spec_names_the_run(files, tmp_path, monkeypatch) -> Non
     out = done(*arguments(files, "--set", "diw.bound=10", "--set", "momentum=0.5"))
     (folder,) = (tmp_path / "runs" / "train").iterdir()
     assert f"runs/train/{folder.name}" in out
-    fields = Run(folder).spec["method_fields"]
+    fields = Run(folder).spec.method_fields
     assert (fields["bound"], fields["momentum"]) == (10.0, 0.5)
 
 
@@ -169,7 +169,7 @@ def test_the_embedded_data_are_the_default(tmp_path) -> None:
     out = done("train", "--epochs", "1", "--model", "mlp", "--out", tmp_path / "m")
     assert "test accuracy" in out
     run = Run(tmp_path / "m")
-    assert (run.spec["method"], run.spec["shift"], run.spec["data"]) == ("diw", "none", "embedded")
+    assert (run.spec.method, run.spec.shift, run.spec.data) == ("diw", "none", "embedded")
     assert run.read("encoding.json")["classes"][9] == "Ankle boot"
     assert "Ankle boot" in done("evaluate", tmp_path / "m")
 

@@ -9,8 +9,7 @@ from diw.errors import UsageError
 from diw.experiments.catalogue import SCALES, Rule, Scale, catalogue, find_experiments, published
 from diw.experiments.plan import base_spec, plan
 from diw.models.factory import MODELS
-from diw.records.recipe import Recipe
-from diw.records.spec import RunSpec
+from diw.records import Recipe, RunSpec
 from diw.shifts import parse_shift
 from diw.training.observers import OBSERVERS
 from diw.weighting import methods

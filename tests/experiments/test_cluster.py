@@ -17,8 +17,7 @@ from diw.errors import RunError, UsageError
 from diw.experiments.execute import execute
 from diw.experiments.grid import run_all, try_all
 from diw.experiments.sources import with_method
-from diw.records.recipe import Recipe
-from diw.records.spec import RunSpec
+from diw.records import Recipe, RunSpec
 
 pytest.importorskip("distributed")
 

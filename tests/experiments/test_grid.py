@@ -11,8 +11,7 @@ from safetensors.numpy import load_file
 from diw.experiments.execute import LOCK, execute
 from diw.experiments.grid import _free_first, run_all
 from diw.experiments.sources import load_split, with_method
-from diw.records.recipe import Recipe
-from diw.records.spec import RunSpec
+from diw.records import Recipe, RunSpec
 
 RECIPE = Recipe(epochs=3, lr=1e-3)
 SPEC = with_method(RunSpec(shift="symmetric:0.4", trusted=100, model="mlp", recipe=RECIPE), "diw")

@@ -14,8 +14,7 @@ from diw.experiments.grid import try_all
 from diw.experiments.provenance import provenance
 from diw.experiments.reproduce import check_filter, order, read_filter, unique_runs
 from diw.experiments.sources import with_method
-from diw.records.recipe import Recipe
-from diw.records.spec import RunSpec
+from diw.records import Recipe, RunSpec
 
 TINY = RunSpec(
     shift="symmetric:0.4",

@@ -5,7 +5,7 @@ import pytest
 
 from diw.errors import UsageError
 from diw.experiments.sources import load_bundle, load_split, stamp
-from diw.records.spec import RunSpec
+from diw.records import RunSpec
 
 
 @pytest.fixture

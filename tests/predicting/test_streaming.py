@@ -12,8 +12,7 @@ from diw.data import Bundle, Dataset, Encoding
 from diw.data.encoding import NumberColumn, TableRows
 from diw.data.split import make_split
 from diw.predicting import Predictor, write_predictions
-from diw.records import Run
-from diw.records.recipe import Recipe
+from diw.records import Recipe, Run
 from diw.training.loop import Training
 from diw.weighting import make
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from diw.errors import UsageError
-from diw.records import Run, find_runs, replacing, spec_hash, write_json
+from diw.records import Recipe, Run, RunSpec, find_runs, replacing, spec_hash, write_json
 
 
 def test_the_hash_is_of_the_content_not_of_its_order() -> None:
@@ -79,7 +79,7 @@ def test_samples_come_back(tmp_path: Path) -> None:
 def test_create_finds_a_run_again_and_keeps_its_spec(tmp_path: Path) -> None:
     Run.create(tmp_path / "run", {"a": 1})
     run = Run.create(tmp_path / "run", {"a": 1})
-    assert run.spec == {"a": 1}
+    assert run.spec_json == {"a": 1}
     assert not run.finished
     run.finish()
     assert run.finished
@@ -99,3 +99,14 @@ def test_find_runs_leaves_out_pretraining(tmp_path: Path) -> None:
     Run.create(run.folder / "pretraining", {"name": "run", "pretraining": 20})
     assert find_runs(tmp_path) == [run]
     assert json.loads((run.folder / "spec.json").read_text()) == {"name": "run"}
+
+
+def test_the_spec_is_typed_and_a_wrong_one_names_its_file(tmp_path: Path) -> None:
+    spec = RunSpec(method="uniform", recipe=Recipe(epochs=3))
+    run = Run.create(tmp_path / "run", spec.as_json())
+    assert run.spec == spec
+    assert run.spec_json == json.loads(json.dumps(spec.as_json()))
+    for wrong in ({"mood": 1}, {"epochs": "many"}, {"format": 0}):
+        (run.folder / "spec.json").write_text(json.dumps({**spec.as_json(), **wrong}))
+        with pytest.raises(UsageError, match=r"run/spec\.json: "):
+            _ = Run(run.folder).spec

@@ -1,30 +1,29 @@
 """Synthetic run records, written through the records' own interface."""
 
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from diw.records import Run, spec_hash
+from diw.records import Recipe, Run, RunSpec
 
 SAMPLES = 400
 NOISE = 0.4
 
 
-def make_spec(method: str = "diw", seed: int = 1, **changes: Any) -> dict[str, Any]:
-    spec: dict[str, Any] = {
-        "method": method,
+def make_spec(method: str = "diw", seed: int = 1, **changes: Any) -> RunSpec:
+    """A spec; `changes` are fields of it or of its recipe."""
+    names = {field.name for field in fields(Recipe)}
+    recipe = {"epochs": 12, **{k: v for k, v in changes.items() if k in names}}
+    values = {
         "method_fields": {"bound": 50.0} if method == "diw" else {},
-        "data": "embedded",
         "shift": "symmetric:0.4",
-        "trusted": 500,
         "model": "lenet5",
-        "seed": seed,
-        "epochs": 12,
-        "batch_size": 256,
+        **{k: v for k, v in changes.items() if k not in names},
     }
-    return spec | changes
+    return RunSpec(method=method, seed=seed, recipe=Recipe(**recipe), **values)
 
 
 def make_run(
@@ -50,10 +49,10 @@ def make_run(
         n: Training samples.
         finished: Whether the records are closed.
         balanced_gap: Balanced below plain test accuracy.
-        changes: Entries of the spec.
+        changes: Fields of the spec or its recipe.
     """
     spec = make_spec(method, seed, **changes)
-    run = Run.create(root / spec_hash(spec), spec)
+    run = Run.create(spec.run(root).folder, spec.as_json())
     rng = np.random.default_rng([seed, len(method)])
     if samples is None:
         truth = np.arange(n) % 10
@@ -64,7 +63,7 @@ def make_run(
             "flipped": flipped,
         }
     run.write_samples(**samples)
-    epochs = int(spec["epochs"])
+    epochs = spec.recipe.epochs
     ledger = run.open_ledger(epochs, n) if method != "clean" else None
     for epoch in range(1, epochs + 1):
         weights = weigh(method, epoch, samples, n, rng)

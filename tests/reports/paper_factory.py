@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from diw.records import Run, spec_hash
+from diw.records import Run
+from tests.reports.factory import make_spec
 
 MADE = {"command": "diw reproduce test", "commit": "abc"}
 
@@ -18,8 +19,8 @@ def write_run(runs: Path, *, seed: int, accuracies: Sequence[float], **changes: 
     weights: Sequence[float] | None = changes.pop("weights", None)
     samples = changes.pop("samples", {})
     hidden = changes.pop("hidden", None)
-    spec = {"method": "diw", "seed": seed, "epochs": len(accuracies), **changes}
-    run = Run.create(runs / spec_hash(spec), spec)
+    spec = make_spec(changes.pop("method", "diw"), seed, epochs=len(accuracies), **changes)
+    run = Run.create(spec.run(runs).folder, spec.as_json())
     n = len(weights) if weights is not None else 4
     run.write_samples(**{"targets": np.arange(n) % 2, **samples})
     ledger = run.open_ledger(len(accuracies), n)
@@ -91,7 +92,7 @@ def published(mean: float, std: float = 0.5, best: bool = False) -> dict[str, An
 
 
 def trials(runs: Path, method: str, finals: Sequence[float], **changes: Any) -> list[str]:
-    """One run a seed that ends at each of `finals` per cent, after a best epoch 2 points above."""
+    """One run per seed, ending at `finals` per cent after a best epoch 2 points above."""
     return [
         write_run(
             runs,

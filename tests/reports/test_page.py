@@ -91,9 +91,17 @@ def test_same_records_same_bytes(runs: list[Run], tmp_path: Path) -> None:
 
 def test_nothing_from_a_spec_becomes_markup(tmp_path: Path) -> None:
     harmless = page_of([make_run(tmp_path / "a")], tmp_path / "a.html")
-    run = make_run(tmp_path / "b", data=EVIL, shift=EVIL, model=EVIL, trusted=EVIL, note=EVIL)
+    run = make_run(tmp_path / "b", data=EVIL, shift=EVIL, model=EVIL, trusted=EVIL, label=EVIL)
     variants = [
-        make_run(tmp_path / "b", method=name, data=EVIL, shift=EVIL, model=EVIL, trusted=EVIL)
+        make_run(
+            tmp_path / "b",
+            method=name,
+            data=EVIL,
+            shift=EVIL,
+            model=EVIL,
+            trusted=EVIL,
+            label=EVIL,
+        )
         for name in (EVIL, "</script>")
     ]
     page = page_of([run], tmp_path / "b.html")

@@ -144,7 +144,8 @@ def test_no_two_methods_look_alike() -> None:
 def test_the_legend_stays_inside_the_figure(methods, tmp_path: Path) -> None:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-    cells = [cell(m, trials(tmp_path / "runs", "diw", (80, 84), name=m)) for m in methods]
+    runs = tmp_path / "runs"
+    cells = [cell(m, trials(runs, "diw", (80, 84), method_fields={"of": m})) for m in methods]
     figure = accuracy_curves(read_sheet(write_experiment(tmp_path, cells))).figure
     canvas = FigureCanvasAgg(figure)
     canvas.draw()

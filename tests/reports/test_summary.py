@@ -39,7 +39,7 @@ def test_weights_that_tell_flipped_labels_have_a_high_auroc(tmp_path: Path) -> N
 
 
 def hand_made(folder: Path, ledger: list[list[float]], weighted: list[bool]) -> Run:
-    run = Run.create(folder, make_spec())
+    run = Run.create(folder, make_spec().as_json())
     run.write_samples(targets=np.arange(4), flipped=np.array([False, False, True, True]))
     stored = run.open_ledger(len(ledger), 4)
     stored[:] = ledger
@@ -103,7 +103,7 @@ def test_json_has_the_promised_keys(tmp_path: Path) -> None:
 
 def test_a_run_without_an_epoch_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no finished epoch"):
-        summarise(Run.create(tmp_path / "run", make_spec()))
+        summarise(Run.create(tmp_path / "run", make_spec().as_json()))
 
 
 def test_distances_to_the_true_weights_are_averaged_over_the_last_weighted_epochs(

@@ -6,7 +6,7 @@ import torch
 from safetensors.torch import load_file
 
 from diw.errors import RunError
-from diw.records.recipe import Recipe
+from diw.records import Recipe
 from diw.training.loop import Training, evaluate, make_optimizer
 from tests.problems import tiny_split, tiny_training
 

@@ -19,8 +19,7 @@ from diw.cli.options import (
 from diw.cli.setting import read_setting, setting_options
 
 if TYPE_CHECKING:
-    from diw.records import Run
-    from diw.records.spec import RunSpec
+    from diw.records import Run, RunSpec
 
 EXAMPLES = """
 \b
@@ -137,5 +136,5 @@ def _report(base: "RunSpec", runs: "list[Run]", folder: Path, json_file: Path | 
     click.echo(f"\nReport:  {folder / 'report.html'}\nRecords: {folder}")
     if json_file is not None:
         shared = {k: v for k, v in base.as_json().items() if not k.startswith("method")}
-        shared["seeds"] = sorted({run.spec["seed"] for run in runs})
+        shared["seeds"] = sorted({run.spec.seed for run in runs})
         write_json(json_file, results_json(shared, [summarise(run) for run in runs]))

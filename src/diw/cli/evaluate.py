@@ -74,12 +74,8 @@ def evaluate(
 def _own_test(run: "Run") -> "tuple[Dataset, str]":
     """What the run was scored on, drawn again from its spec, and its name."""
     from diw.experiments.sources import load_split, stamp
-    from diw.records.spec import RunSpec
 
-    try:
-        spec = RunSpec.from_json(run.spec)
-    except (KeyError, TypeError) as error:
-        raise UsageError(f"{run.folder}: spec.json is not one of a run: {error}") from None
+    spec = run.spec
     if stamp(spec).files != spec.files:
         names = ", ".join(spec.files)
         raise UsageError(

@@ -27,7 +27,7 @@ def report(runs: Path, out: Path | None, json_file: Path | None) -> None:
     """
     from diw.records import find_runs, write_json
     from diw.reports import compare_runs, compare_table, results_json, show, write_report
-    from diw.reports.comparison import shared
+    from diw.reports.comparison import shared_entries
 
     found = find_runs(runs)
     comparisons = compare_runs(found)
@@ -45,5 +45,5 @@ def report(runs: Path, out: Path | None, json_file: Path | None) -> None:
         click.echo(f"Left out: {unfinished} of {len(found)} runs, which are not finished.")
     if json_file is not None:
         trials = [trial for comparison in comparisons for trial in comparison.trials]
-        spec = shared([trial.run.spec for trial in trials])
+        spec = shared_entries([trial.run.spec for trial in trials])
         write_json(json_file, results_json(spec, [trial.summary for trial in trials]))

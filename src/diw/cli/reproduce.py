@@ -13,7 +13,7 @@ from diw.errors import RunError, UsageError
 
 if TYPE_CHECKING:
     from diw.experiments.reproduce import Filter, Order
-    from diw.records.spec import RunSpec
+    from diw.records import RunSpec
 
 EXAMPLES = """
 \b

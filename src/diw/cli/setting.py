@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from diw.cli.options import COUNT, device_option, read_device
-from diw.records.recipe import Recipe
+from diw.records import Recipe
 
 if TYPE_CHECKING:
-    from diw.records.spec import RunSpec
+    from diw.records import RunSpec
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -115,7 +115,7 @@ def read_setting(
     """
     from diw.experiments.sources import load_bundle, load_split, stamp
     from diw.models import default_model, make_model
-    from diw.records.spec import RunSpec
+    from diw.records import RunSpec
 
     recipe = replace(
         DEFAULT,

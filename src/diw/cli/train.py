@@ -13,8 +13,7 @@ from diw.errors import UsageError
 
 if TYPE_CHECKING:
     from diw.data.split import Split
-    from diw.records import Run
-    from diw.records.spec import RunSpec
+    from diw.records import Run, RunSpec
 
 EXAMPLES = """
 \b
@@ -94,9 +93,10 @@ def _claim(spec: "RunSpec", out: Path | None, *, fresh: bool) -> "Run":
     holds_run = (run.folder / "spec.json").exists()
     if holds_run and fresh:
         run.forget()
-    elif holds_run and spec_hash(run.spec) != spec_hash(spec.as_json()):
+    elif holds_run and spec_hash(run.spec.as_json()) != spec_hash(spec.as_json()):
+        differences = _differences(run.spec.as_json(), spec.as_json())
         raise UsageError(
-            f"out: {run.folder} holds another run ({_differences(run.spec, spec.as_json())}); "
+            f"out: {run.folder} holds another run ({differences}); "
             "choose another folder, or replace it with --fresh"
         )
     elif not holds_run and run.folder.is_dir() and _entries(run.folder):
@@ -185,4 +185,4 @@ def _report(run: "Run", json_file: Path | None) -> None:
         f"\n  diw evaluate {run.folder} FILE\n  diw report {run.folder}"
     )
     if json_file is not None:
-        write_json(json_file, results_json(run.spec, [summary]))
+        write_json(json_file, results_json(run.spec_json, [summary]))

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from diw.errors import RunError, UsageError
-from diw.records.spec import RunSpec
+from diw.records import RunSpec
 
 PATIENCE = 30
 """Seconds to wait for the scheduler and its first worker."""

@@ -13,8 +13,7 @@ from diw.data.split import Split
 from diw.experiments.plan import fields_of
 from diw.experiments.sources import load_split, with_method
 from diw.models import make_model
-from diw.records import Run
-from diw.records.spec import RunSpec
+from diw.records import Run, RunSpec
 from diw.seeding import torch_generator
 from diw.step.batch import Batch
 from diw.training.loop import EVALUATION_BATCH, Training, evaluate

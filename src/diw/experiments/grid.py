@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from diw.errors import UsageError
-from diw.records import Run
-from diw.records.spec import RunSpec
+from diw.records import Run, RunSpec
 
 Engine = Literal["local", "dask"]
 

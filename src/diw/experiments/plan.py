@@ -19,8 +19,7 @@ from diw.errors import UsageError
 from diw.experiments.catalogue import Entry, Experiment, Protocol, Published, Scale, catalogue
 from diw.experiments.catalogue import published as published_numbers
 from diw.experiments.sources import with_method
-from diw.records.recipe import Recipe
-from diw.records.spec import RunSpec
+from diw.records import Recipe, RunSpec
 
 State = Literal["planned", "no data", "absent"]
 

@@ -8,8 +8,7 @@ from typing import Any
 from diw.errors import UsageError
 from diw.experiments.catalogue import Experiment, Scale
 from diw.experiments.plan import Cell, cell_json, plan
-from diw.records import write_json
-from diw.records.spec import RunSpec
+from diw.records import RunSpec, write_json
 
 RUNS = "runs"
 EXPERIMENT = "experiment.json"

@@ -60,7 +60,7 @@ class Predictor:
         if not run.finished:
             raise UsageError(
                 f"{run.folder}: this run is not finished ({len(run.metrics())} of "
-                f"{run.spec.get('epochs')} epochs); the command that began it goes on with it"
+                f"{run.spec.recipe.epochs} epochs); the command that began it goes on with it"
             )
         content = run.read(ENCODING)
         encoding = Encoding.from_json(content)

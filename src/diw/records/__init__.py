@@ -1,6 +1,5 @@
 """What a run is asked (`RunSpec`, `Recipe`) and what it leaves on disk (`Run`); free of torch."""
 
-from diw.records.recipe import Recipe
 from diw.records.run import (
     PRETRAINING,
     Row,
@@ -8,10 +7,9 @@ from diw.records.run import (
     find_run,
     find_runs,
     replacing,
-    spec_hash,
     write_json,
 )
-from diw.records.spec import FORMAT, RunSpec
+from diw.records.spec import FORMAT, Recipe, RunSpec, spec_hash
 
 __all__ = [
     "FORMAT",

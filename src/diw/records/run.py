@@ -8,7 +8,7 @@ A run is a folder:
     encoding.json   how inputs are read and which network reads them, for predictions
     facts.json      what was drawn and done to the data, and what is scored
     samples.npz     the training samples: given targets, and what a simulated shift knows
-    metrics.jsonl   one line an epoch, append only
+    metrics.jsonl   one line per epoch, append only
     weights.npy     the ledger: (epochs, n) float16, each training sample's weight by epoch
     checkpoint.pt   everything needed to go on, replaced atomically after each epoch
     model.safetensors   the final network
@@ -18,7 +18,6 @@ A run is a folder:
 Nothing here imports torch, so that reports are light.
 """
 
-import hashlib
 import json
 import os
 import shutil
@@ -34,11 +33,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from diw.errors import UsageError
+from diw.records.spec import RunSpec
 
 Row = dict[str, Any]
 """One epoch's metrics: `epoch` counts from 1."""
-
-HASH_LENGTH = 16
 
 FILES = (
     *("done", "model.safetensors", "checkpoint.pt", "metrics.jsonl", "weights.npy"),
@@ -48,12 +46,6 @@ FILES = (
 
 PRETRAINING = "pretraining"
 """The folder, inside a run's, of the run that some methods start from."""
-
-
-def spec_hash(spec: Mapping[str, Any]) -> str:
-    """The name of the run that `spec` describes: a hash of its canonical JSON."""
-    canonical = json.dumps(spec, sort_keys=True, separators=(",", ":"), allow_nan=False)
-    return hashlib.sha256(canonical.encode()).hexdigest()[:HASH_LENGTH]
 
 
 @contextmanager
@@ -101,9 +93,17 @@ class Run:
         return cls(folder)
 
     @cached_property
-    def spec(self) -> dict[str, Any]:
-        """What was asked."""
+    def spec_json(self) -> dict[str, Any]:
+        """What was asked, as it was written."""
         return self.read("spec.json")
+
+    @cached_property
+    def spec(self) -> RunSpec:
+        """What was asked; fields that did not exist yet have their defaults."""
+        try:
+            return RunSpec.from_json(self.spec_json)
+        except (TypeError, UsageError) as error:
+            raise UsageError(f"{self.folder / 'spec.json'}: {error}") from None
 
     def read(self, name: str) -> dict[str, Any]:
         """One of the run's JSON files; a missing or damaged one is a `UsageError`."""
@@ -157,7 +157,7 @@ class Run:
             file.write(json.dumps(row, allow_nan=False) + "\n")
 
     def open_ledger(self, epochs: int, samples: int) -> NDArray[np.float16]:
-        """The ledger as a writable memory map, one row an epoch: no run holds it in memory."""
+        """The ledger as a writable memory map, one row per epoch: no run holds it in memory."""
         path = self.folder / "weights.npy"
         if path.exists():
             ledger = np.lib.format.open_memmap(path, mode="r+")
@@ -238,4 +238,4 @@ def find_run(path: Path) -> Run:
 
 
 def _words(run: Run) -> str:
-    return f"{run.spec.get('method')} seed {run.spec.get('seed')}"
+    return f"{run.spec_json.get('method')} seed {run.spec_json.get('seed')}"

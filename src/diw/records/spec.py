@@ -1,47 +1,134 @@
-"""What one run is: everything that decides its result, and nothing else."""
+"""What one run is asked (`RunSpec`): everything that decides its result, and nothing else.
 
+Its `Recipe` says how the network is trained. Both are plain values, free of torch, so that
+commands and reports read them without importing what trains.
+"""
+
+import hashlib
+import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from diw.errors import UsageError
-from diw.records.recipe import Recipe
-from diw.records.run import Run, spec_hash
+
+if TYPE_CHECKING:
+    from diw.records.run import Run
 
 FORMAT = 1
 """Raised when the same spec would give another result, so that old runs are not taken for new."""
 
+HASH_LENGTH = 16
+
+ALWAYS = ("method", "data", "seed")
+"""Keys that every spec has had: a file without them is not one of a run."""
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """One training protocol.
+
+    The defaults are those of `diw compare`: short, yet long enough that plain training
+    memorises wrong labels (on the embedded data at 0.4 symmetric noise, tuned on seeds
+    100 and 101, which no default uses).
+    """
+
+    epochs: int = 45
+    """Passes over the training data (for `clean`, over the trusted data)."""
+    batch_size: int = 256
+    """Training samples per step."""
+    trusted_batch_size: int = 256
+    """Trusted samples per step, at most."""
+    optimizer: Literal["sgd", "adam"] = "sgd"
+    """SGD, or Adam with its default moments."""
+    lr: float = 2e-4
+    """Learning rate at the start."""
+    momentum: float = 0.9
+    """SGD's momentum; the paper uses none and ten times the epochs."""
+    weight_decay: float = 1e-4
+    """L2 penalty of the optimiser."""
+    schedule: str = "step:40:0.1"
+    """"constant", "step:EPOCHS:FACTOR" or "exponential:FACTOR", applied epoch by epoch."""
+    ramp: int = 4
+    """Warm-up: epochs over which the learning rate rises linearly to the scheduled one."""
+    reduction: Literal["mean", "sum"] = "sum"
+    """Whether weighted losses are averaged or, as in the paper's experiments, summed."""
+
+    def __post_init__(self) -> None:
+        for name in ("epochs", "batch_size", "trusted_batch_size"):
+            if getattr(self, name) < 1:
+                raise UsageError(f"{name}: must be at least 1, and is {getattr(self, name)}")
+        if not 0 < self.lr < float("inf"):
+            raise UsageError(f"lr: must be positive and finite, and is {self.lr}")
+        for name in ("momentum", "weight_decay", "ramp"):
+            if not getattr(self, name) >= 0:
+                raise UsageError(f"{name}: must not be negative, and is {getattr(self, name)}")
+        if self.optimizer not in ("sgd", "adam"):
+            raise UsageError(f"optimizer: choose sgd or adam, not {self.optimizer!r}")
+        if self.reduction not in ("mean", "sum"):
+            raise UsageError(f"reduction: choose mean or sum, not {self.reduction!r}")
+        self.learning_rate(1)
+
+    def learning_rate(self, epoch: int) -> float:
+        """The learning rate in epoch `epoch` (from 1): a function of the epoch, so no state."""
+        return self._scheduled(epoch) * min(1.0, epoch / (self.ramp + 1))
+
+    def _scheduled(self, epoch: int) -> float:
+        kind, *numbers = self.schedule.split(":")
+        try:
+            if kind == "constant" and not numbers:
+                return self.lr
+            if kind == "step":
+                every, factor = int(numbers[0]), float(numbers[1])
+                return self.lr * factor ** ((epoch - 1) // every)
+            if kind == "exponential":
+                (factor,) = map(float, numbers)
+                return self.lr * factor ** (epoch - 1)
+        except (ValueError, IndexError, ZeroDivisionError):
+            pass
+        raise UsageError(
+            f"schedule: cannot read {self.schedule!r}; "
+            "write constant, step:EPOCHS:FACTOR or exponential:FACTOR"
+        )
+
 
 @dataclass(frozen=True)
 class RunSpec:
-    """One run. Its hash names the run's folder, so equal specs are one run."""
+    """One run. Its hash names the run's folder, so equal specs are one run.
+
+    A new field needs a default that means what runs did before it existed: records without
+    it are read with that default (`from_json`).
+    """
 
     method: str = "diw"
     """Canonical name of the method."""
     method_fields: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """All fields of the method, defaults included."""
     data: str = "embedded"
-    """A data set's name, or a path."""
+    """Name of a data set, or a path."""
     test: str | None = None
     """A file of test samples, instead of the data set's own."""
     label: str | None = None
-    """The column or array that holds the labels of one's own data."""
+    """The column or array that holds the labels, for the user's own data."""
     allow_leaks: bool = False
     """Go on although test samples are also in the training or trusted data."""
     synthetic_ok: bool = False
     """Use generated images where a benchmark's files are missing."""
     files: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    """Size and time of one's own files, so that a changed file makes another run."""
+    """Size and time of the user's own files, so that a changed file makes another run."""
     shift: str = "none"
+    """The simulated shift: see `diw.shifts.parse_shift`."""
     trusted: int | str | None = 500
     """How many trusted samples, "N/class", "rows:…" for row numbers, or a file."""
     trusted_in_train: bool = True
     """Whether trusted samples are trained on too (the paper: yes)."""
     train_samples: int | None = None
-    """A stratified part of the training data; None for all."""
+    """Size of a stratified part of the training data; None for all of them."""
     test_samples: int | None = None
+    """Size of a part of the test data; None for all of them."""
     model: str = "auto"
+    """Name of a network, or `module:factory`; "auto" chooses by the data."""
     seed: int = 0
     recipe: Recipe = field(default_factory=Recipe)
     device: str = "cpu"
@@ -58,14 +145,35 @@ class RunSpec:
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> "RunSpec":
-        """The spec that `as_json` wrote; one of another format is refused."""
+        """The spec that `as_json` wrote, in this version or an older one.
+
+        A field that did not exist yet has its default. Another format and unknown keys
+        (of a newer version) are refused.
+        """
         if values.get("format") != FORMAT:
             raise UsageError(f"spec: format {values.get('format')!r} is not {FORMAT}; run it anew")
-        recipe = {name: values[name] for name in asdict(Recipe())}
-        own = {k: v for k, v in values.items() if k not in recipe and k != "format"}
-        own["observe"] = tuple(own.get("observe", ()))  # JSON has lists alone
-        return cls(**own, recipe=Recipe(**recipe))
+        for name in ALWAYS:
+            if name not in values:
+                raise UsageError(f"spec: has no {name}, so it is not the spec of a run")
+        recipe_names = {entry.name for entry in fields(Recipe)}
+        own_names = {entry.name for entry in fields(cls)} - {"recipe"}
+        # The record of a pretraining says in one more key how many epochs of it were asked for.
+        unknown = sorted(values.keys() - recipe_names - own_names - {"format", "pretraining"})
+        if unknown:
+            raise UsageError(f"spec: unknown key {unknown[0]}; was it written by a newer diw?")
+        own = {name: values[name] for name in own_names & values.keys()}
+        own["observe"] = tuple(own.get("observe", ()))  # JSON knows lists only
+        recipe = Recipe(**{name: values[name] for name in recipe_names & values.keys()})
+        return cls(**own, recipe=recipe)
 
-    def run(self, folder: Path) -> Run:
+    def run(self, folder: Path) -> "Run":
         """The run of this spec below `folder`, whether it exists yet or not."""
+        from diw.records.run import Run
+
         return Run(folder / spec_hash(self.as_json()))
+
+
+def spec_hash(spec: Mapping[str, Any]) -> str:
+    """Name of the run that `spec` describes: a hash of its canonical JSON."""
+    canonical = json.dumps(spec, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return hashlib.sha256(canonical.encode()).hexdigest()[:HASH_LENGTH]

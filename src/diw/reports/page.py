@@ -147,7 +147,7 @@ def _section(
     parts.append(
         f"<details>\n<summary>Every run</summary>\n{to_html(runs_table(comparison))}\n</details>\n"
         "<details>\n<summary>What all runs share</summary>\n"
-        f"<pre>{escape(json.dumps(comparison.spec, indent=2))}</pre>\n</details>"
+        f"<pre>{escape(json.dumps(comparison.shared, indent=2))}</pre>\n</details>"
     )
     return "\n".join(parts)
 

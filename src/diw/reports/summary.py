@@ -70,8 +70,8 @@ def summarise(run: Run) -> Summary:
     balanced = _column(rows, "balanced_accuracy")
     distances = distances_to_truth(run, samples)
     return Summary(
-        method=str(run.spec["method"]),
-        seed=int(run.spec["seed"]),
+        method=run.spec.method,
+        seed=run.spec.seed,
         last_accuracy=accuracies[-1],
         last10_accuracy=float(np.mean(accuracies[-WINDOW:])),
         best_accuracy=max(accuracies),

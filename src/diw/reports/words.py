@@ -1,9 +1,9 @@
 """A spec in words, for titles."""
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+
+from diw.records import RunSpec
 
 _DATA = {
     "embedded": "Fashion-MNIST",
@@ -25,30 +25,24 @@ class Description:
     """How it was asked: model, trusted samples, epochs, batch size."""
 
 
-def describe(spec: Mapping[str, Any]) -> Description:
-    """Say in words what runs with `spec` in common have done; unknown names stay as they are."""
-    data = str(spec.get("data", "own data"))
-    parts = ["Embedded subset"] if data == "embedded" else []
-    if "model" in spec:
-        parts.append(_MODELS.get(str(spec["model"]), str(spec["model"])))
-    if spec.get("trusted") is not None:
-        parts.append(_trusted(spec["trusted"]))
-    if "epochs" in spec:
-        parts.append(count(int(spec["epochs"]), "epoch"))
-    if "batch_size" in spec:
-        parts.append(f"batches of {spec['batch_size']}")
-    return Description(
-        _title(_DATA.get(data, data), str(spec.get("shift", "none"))), ", ".join(parts)
-    )
+def describe(spec: RunSpec) -> Description:
+    """Say in words what a run did; unknown names stay as they are."""
+    parts = ["Embedded subset"] if spec.data == "embedded" else []
+    parts.append(_MODELS.get(spec.model, spec.model))
+    if spec.trusted is not None:
+        parts.append(_trusted(spec.trusted))
+    parts.append(count(spec.recipe.epochs, "epoch"))
+    parts.append(f"batches of {spec.recipe.batch_size}")
+    return Description(_title(_DATA.get(spec.data, spec.data), spec.shift), ", ".join(parts))
 
 
-def _trusted(trusted: object) -> str:
+def _trusted(trusted: int | str) -> str:
     """A number, "N/class", or a file."""
     if isinstance(trusted, int):
         return count(trusted, "trusted sample")
-    number, slash, _ = str(trusted).partition("/class")
+    number, slash, _ = trusted.partition("/class")
     if slash and number.isdecimal():
-        return f"{count(int(number), 'trusted sample')} a class"
+        return f"{count(int(number), 'trusted sample')} per class"
     return f"trusted: {trusted}"
 
 

@@ -16,8 +16,7 @@ from diw.data.split import Split
 from diw.diagnostics import effective_sample_size
 from diw.errors import RunError
 from diw.objective import Objective
-from diw.records import PRETRAINING, Row, Run, replacing
-from diw.records.recipe import Recipe
+from diw.records import PRETRAINING, Recipe, Row, Run, replacing
 from diw.seeding import derive, torch_generator
 from diw.step.batch import Batch, Criterion, cross_entropy
 from diw.training.observers import Observer
@@ -198,7 +197,7 @@ class RunTask:
         It starts from the same initial parameters; its mini-batches are others.
         """
         training = self.training
-        spec = {**training.run.spec, "pretraining": epochs}
+        spec = {**training.run.spec_json, "pretraining": epochs}
         before = Training(
             split=training.split,
             make_model=training.make_model,
