@@ -59,7 +59,7 @@ def predict(run: Path, file: Path, out: Path, batch_size: int, device: str) -> N
 
 def _shown(batches: Iterable[Any], rows: int) -> Iterator[Any]:
     """The batches, with a bar in an interactive terminal."""
-    from diw.reports.formats import is_interactive
+    from diw.reports.table import is_interactive
 
     if not is_interactive(sys.stderr):
         yield from batches

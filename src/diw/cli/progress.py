@@ -126,7 +126,7 @@ def progress(
         stream: Where to show it, the standard error by default.
         interval: Seconds between two looks.
     """
-    from diw.reports.formats import is_interactive
+    from diw.reports.table import is_interactive
 
     out = stream or sys.stderr
     watches = [Watch(tracked) for tracked in runs]

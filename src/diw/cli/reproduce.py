@@ -195,10 +195,10 @@ def _report(orders: "Sequence[Order]", folder: Path) -> None:
     """Tables, figures and verdicts of these experiments; the page holds earlier ones too."""
     from diw.experiments.catalogue import catalogue
     from diw.experiments.reproduce import EXPERIMENT
-    from diw.reports.formats import show
     from diw.reports.paper import Section, read_section, read_sheet, write_page, write_sheet
     from diw.reports.paper.tables import matrix_table, metrics_of
     from diw.reports.summary import Summary
+    from diw.reports.table import show
 
     known: dict[Path, Summary] = {}
     named = {one.experiment.name for one in orders}

@@ -5,9 +5,9 @@ records → summary → comparison → table (formats) and page (figures)
 
 from diw.reports.compare_table import compare_table
 from diw.reports.comparison import Comparison, Trial, compare_runs
-from diw.reports.formats import show
 from diw.reports.page import write_report
 from diw.reports.summary import Summary, results_json, summarise
+from diw.reports.table import show
 from diw.reports.tables import Cell, Column, Table
 
 __all__ = [

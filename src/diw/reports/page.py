@@ -16,10 +16,10 @@ from diw.reports.compare_table import compare_table
 from diw.reports.comparison import Comparison, compare_runs
 from diw.reports.figures import Figure, accuracy_figure, ess_figure
 from diw.reports.findings import finding
-from diw.reports.formats import to_html
 from diw.reports.histograms import LEGEND, weight_figures
 from diw.reports.palette import Look, looks
 from diw.reports.runs_table import runs_table
+from diw.reports.table import to_html
 from diw.reports.words import Description, count, describe
 
 # The page may run what it contains and load nothing, whatever a spec has smuggled in.

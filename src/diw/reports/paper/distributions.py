@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from diw.records import Run
-from diw.reports.paper.curves import why_empty
+from diw.reports.paper.figures import why_empty
 from diw.reports.paper.results import Result, Setting, Sheet
 from diw.reports.paper.style import GROUPS, Drawing, empty, legend_above, panels, styled
 

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from diw.records import Run
 from diw.reports.palette import RULE
-from diw.reports.paper.curves import why_empty
+from diw.reports.paper.figures import why_empty
 from diw.reports.paper.results import Setting, Sheet
 from diw.reports.paper.style import CLASSES, WIDTH, Drawing, empty, legend_above, styled
 

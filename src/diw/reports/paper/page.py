@@ -8,10 +8,10 @@ from pathlib import Path
 
 from diw._version import __version__
 from diw.records import replacing
-from diw.reports.formats import to_html
 from diw.reports.paper.tables import SCALE_NOTES, detail_table, matrix_table, metrics_of
 from diw.reports.paper.verdict import Verdict
 from diw.reports.paper.write import Figure, Section
+from diw.reports.table import to_html
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 

@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from diw.reports.paper.curves import why_empty
+from diw.reports.paper.figures import why_empty
 from diw.reports.paper.results import Sheet
 from diw.reports.paper.style import Drawing, empty, legend_above, look, panels, styled
 from diw.reports.statistics import mean_and_std

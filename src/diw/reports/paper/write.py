@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from diw.records import replacing, write_json
-from diw.reports.formats import to_csv, to_latex, to_markdown
 from diw.reports.paper.claims import verdicts
 from diw.reports.paper.results import Sheet
 from diw.reports.paper.tables import detail_table, matrix_table, metrics_of
 from diw.reports.paper.verdict import Verdict
+from diw.reports.table import to_csv, to_latex, to_markdown
 
 if TYPE_CHECKING:
     from diw.reports.paper.style import Drawing
@@ -96,9 +96,9 @@ def _provenance(sheet: Sheet) -> list[str]:
 
 def _drawings(sheet: Sheet) -> "list[Drawing]":
     """The figures that the experiment asks for, in its order."""
-    from diw.reports.paper.curves import accuracy_curves, denoising_curves
     from diw.reports.paper.distributions import weight_drawings
     from diw.reports.paper.embedding import tsne_drawings
+    from diw.reports.paper.figures import accuracy_curves, denoising_curves
     from diw.reports.paper.trusted_size import trusted_size_drawing
 
     makers: dict[str, Callable[[Sheet], list[Drawing]]] = {

@@ -9,11 +9,11 @@ import pytest
 from scipy.stats import ttest_rel
 
 from diw.errors import UsageError
-from diw.reports.formats import to_csv, to_latex, to_markdown, to_plain
 from diw.reports.paper import read_section, read_sheet, write_page, write_sheet
 from diw.reports.paper.results import short_shift
 from diw.reports.paper.tables import detail_table, matrix_table
-from tests.reports.paper_factory import cell, published, trials, write_experiment, write_run
+from diw.reports.table import to_csv, to_latex, to_markdown, to_plain
+from tests.reports.paper.factory import cell, published, trials, write_experiment, write_run
 
 DIW, UNIFORM, RANDOM = (88.0, 88.2, 87.9), (80.0, 81.0, 79.5), (87.8, 88.3, 87.6)
 

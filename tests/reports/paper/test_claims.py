@@ -12,7 +12,7 @@ from diw.reports.paper import read_sheet
 from diw.reports.paper.claims import KINDS, verdicts
 from diw.reports.paper.evidence import concentration, denoising, ones_distance
 from diw.reports.paper.verdict import Verdict
-from tests.reports.paper_factory import cell, published, trials, write_experiment, write_run
+from tests.reports.paper.factory import cell, published, trials, write_experiment, write_run
 
 
 def judge(folder: Path, cells: list, **claim: object) -> Verdict:

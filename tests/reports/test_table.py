@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from diw.reports import formats
+from diw.reports import table as formats
 from diw.reports.compare_table import compare_table
 from diw.reports.comparison import compare_runs
 from diw.reports.tables import Cell, Column, Table, column_values, number_cell, text_cell
