@@ -115,7 +115,7 @@ def test_without_a_test_file_held_out_trusted_rows_are_scored_and_named_so(files
     assert re.search(r"done, epoch 2/2, loss [\d.]+, held-out trusted [\d.]+%", error)
     (result,) = json.loads((tmp_path / "r").read_text())["results"]
     assert result["scored_on"] == "held-out trusted"
-    assert "Accuracies are of the held-out trusted samples" in done("report", tmp_path / "m")
+    assert "Accuracies are those of the held-out trusted samples" in done("report", tmp_path / "m")
 
 
 def test_without_out_the_spec_names_the_run(files, tmp_path, monkeypatch) -> None:

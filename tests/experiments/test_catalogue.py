@@ -221,7 +221,7 @@ def test_rules_apply_in_order_and_unknown_entries_are_refused() -> None:
     other = base_spec(changed, "paper", "fashion-mnist", "symmetric:0.4", entry)
     assert other.recipe.lr == 3e-4
     wrong = replace(protocol, rules={"paper": (Rule({}, {"learning_rate": 1}, "a test"),)})
-    with pytest.raises(UsageError, match="learning_rate is no entry"):
+    with pytest.raises(UsageError, match="unknown key learning_rate"):
         base_spec(wrong, "paper", "fashion-mnist", "pair:0.3", entry)
 
 

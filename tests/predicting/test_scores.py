@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from diw.cli.scores import class_table, confusion_table
+from diw.cli.evaluate import class_table, confusion_table
 from diw.predicting import Scores
 
 counts = arrays.arrays(np.int64, (4, 4), elements=st.integers(0, 50)).filter(lambda c: c.any())

@@ -1,12 +1,13 @@
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from diw.errors import UsageError
-from diw.records import find_runs
-from diw.reports.comparison import compare_runs, shared_entries
-from diw.reports.words import describe, shift_in_words
+from diw.records import Run, find_runs
+from diw.reports.comparison import compare_runs, compare_table, finding, shared_entries
+from diw.reports.table import Cell, Table
 
 from .factory import make_run, make_spec
 
@@ -87,44 +88,86 @@ def test_shared_entries() -> None:
     assert shared_entries(specs).keys() == specs[0].as_json().keys() - differing
 
 
-def test_a_spec_in_words() -> None:
-    words = describe(make_spec())
-    assert words.title == "40% symmetric label noise on Fashion-MNIST"
-    assert words.protocol == (
-        "Embedded subset, LeNet-5, 500 trusted samples, 12 epochs, batches of 256"
+def column(table: Table, key: str) -> list[Cell]:
+    place = [column.key for column in table.columns].index(key)
+    return [row[place] for row in table.rows]
+
+
+def table_of(root: Path, seeds: int, **options: object) -> Table:
+    runs = [
+        make_run(root, method, seed, **options)  # type: ignore[arg-type]
+        for method in ("diw", "uniform", "clean")
+        for seed in range(1, seeds + 1)
+    ]
+    (comparison,) = compare_runs(runs)
+    return compare_table(comparison)
+
+
+def test_compare_claims_no_test_below_three_seeds(tmp_path: Path) -> None:
+    table = table_of(tmp_path, 2)
+    assert [column.key for column in table.columns] == [
+        "method",
+        "last_accuracy",
+        "best_accuracy",
+        "seconds",
+        "ess",
+        "weight_auroc",
+    ]
+    assert not any(cell.strong for row in table.rows for cell in row)
+    assert any("No test is claimed below 3 seeds" in note for note in table.notes)
+    assert any("peeks at the test set" in note for note in table.notes)
+
+
+def test_compare_marks_from_three_seeds_on(tmp_path: Path) -> None:
+    table = table_of(tmp_path, 3)
+    verdicts = dict(
+        zip(
+            [cell.text for cell in column(table, "method")],
+            [cell.text for cell in column(table, "verdict")],
+            strict=True,
+        )
     )
+    assert verdicts["uniform"] == "worse"
+    assert sorted(verdicts.values()) == ["best", "comparable", "worse"]
+    assert column(table, "method")[0].text == "uniform"
 
 
-@pytest.mark.parametrize(
-    ("shift", "words"),
-    [
-        ("none", "no simulated shift"),
-        ("pair:0.3", "30% pair-flip label noise"),
-        ("symmetric:0.125", "12.5% symmetric label noise"),
-        ("prior:0.2,100", "class-prior shift (20% minority, 100:1)"),
-        (
-            "prior:0.2,1e+2+pair:0.3",
-            "class-prior shift (20% minority, 1e+2:1) and 30% pair-flip label noise",
-        ),
-        ("longtail:10", "long-tailed classes (10:1)"),
-        ("contaminated:0.2", "20% contamination of the classes"),
-        ("contaminated:file.csv", "shift contaminated:file.csv"),
-        ("covariate:2,3", "covariate shift (strength 2)"),
-        ("matrix:noise.csv", "label noise by noise.csv"),
-        ("prior:", "shift prior:"),
-        ("newer:1", "shift newer:1"),
-    ],
-)
-def test_shifts_in_words(shift: str, words: str) -> None:
-    assert shift_in_words(shift) == words
+def test_compare_shows_balanced_accuracy_where_it_differs(tmp_path: Path) -> None:
+    table = table_of(tmp_path, 1, balanced_gap=0.1)
+    last, balanced = (column(table, f"last_{k}accuracy") for k in ("", "balanced_"))
+    for plain, even in zip(last, balanced, strict=True):
+        assert isinstance(plain.value, float)
+        assert even.value == pytest.approx(plain.value - 0.1)
 
 
-def test_trusted_samples_in_words() -> None:
-    assert "10 trusted samples per class" in describe(make_spec(trusted="10/class")).protocol
-    assert "trusted" not in describe(make_spec(trusted=None)).protocol
+def test_compare_shows_the_distance_to_the_true_weights_where_no_label_was_moved(
+    tmp_path: Path,
+) -> None:
+    samples = {
+        "targets": np.arange(400) % 10,
+        "flipped": np.zeros(400, bool),
+        "true_weights": np.tile([0.5, 1.5], 200),
+    }
+    table = table_of(tmp_path, 1, samples=samples, shift="prior:0.2,10")
+    keys = [column.key for column in table.columns]
+    assert keys[-2:] == ["weight_mae", "weight_rmse"]
+    assert "weight_auroc" not in keys
+    methods = [cell.text for cell in column(table, "method")]
+    assert column(table, "weight_mae")[methods.index("uniform")].value == 0.5
+    assert any("distance from the true weights" in note for note in table.notes)
 
 
-def test_own_data_keep_their_names() -> None:
-    words = describe(make_spec(data="mine.csv", trusted="good.csv", model="a:b"))
-    assert words.title.endswith("on mine.csv")
-    assert words.protocol.startswith("a:b, trusted: good.csv")
+def test_the_finding_may_be_against_weighting(tmp_path: Path) -> None:
+    for seed in (1, 2, 3):
+        make_run(tmp_path / "for", "uniform", seed)
+        make_run(tmp_path / "for", "diw", seed)
+        make_run(tmp_path / "against", "uniform", seed, lift=0.2)
+        make_run(tmp_path / "against", "diw", seed)
+    found = {
+        name: finding(compare_runs(map(Run, sorted((tmp_path / name).iterdir())))[0])
+        for name in ("for", "against")
+    }
+    assert found["for"].startswith("diw ends at 8")
+    assert "points above uniform" in found["for"]
+    assert "paired t-test p" in found["for"]
+    assert found["against"].startswith("No method ends above uniform")

@@ -6,16 +6,11 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from diw.records import Run
 from diw.reports.comparison import compare_runs
-from diw.reports.figures import accuracy_figure, curve, ess_figure
-from diw.reports.findings import finding
-from diw.reports.histograms import pooled_weights, weight_figures
 from diw.reports.page import write_report
-from diw.reports.palette import COLOURS, looks, translucent
 
 from .factory import make_run
 
@@ -56,7 +51,7 @@ def runs(tmp_path: Path) -> list[Run]:
 
 
 def page_of(runs: list[Run], path: Path) -> Page:
-    write_report(runs, path)
+    write_report(compare_runs(runs), path)
     return Page(path.read_text(encoding="utf-8"))
 
 
@@ -83,8 +78,8 @@ def test_page_asks_nothing_of_the_network(runs: list[Run], tmp_path: Path) -> No
 
 
 def test_same_records_same_bytes(runs: list[Run], tmp_path: Path) -> None:
-    write_report(runs, tmp_path / "a.html")
-    write_report(reversed(runs), tmp_path / "b.html")
+    write_report(compare_runs(runs), tmp_path / "a.html")
+    write_report(compare_runs(reversed(runs)), tmp_path / "b.html")
     assert (tmp_path / "a.html").read_bytes() == (tmp_path / "b.html").read_bytes()
     assert sorted(p.name for p in tmp_path.glob("*")) == ["a.html", "b.html", "runs"]
 
@@ -119,85 +114,13 @@ def test_several_settings_have_a_section_each(runs: list[Run], tmp_path: Path) -
     assert "30% pair-flip label noise on Fashion-MNIST" in page.text
 
 
-def test_curves_are_means_over_seeds(runs: list[Run]) -> None:
-    (comparison,) = compare_runs(runs)
-    found = curve(comparison.methods["diw"], "test_accuracy")
-    assert found is not None
-    values = np.array([[row["test_accuracy"] for row in run.metrics()] for run in runs[2:4]])
-    assert found.epochs.tolist() == list(range(1, 13))
-    assert found.mean == pytest.approx(values.mean(axis=0))
-    assert found.std == pytest.approx(np.abs(values[0] - values[1]) / np.sqrt(2))
-
-
-def test_one_seed_has_no_band(tmp_path: Path) -> None:
-    (comparison,) = compare_runs([make_run(tmp_path)])
-    figure = accuracy_figure(comparison, looks(comparison.methods))
-    assert len(figure.data) == 1
-    assert "one seed" in figure.caption
-
-
-def test_no_size_figure_without_weights(tmp_path: Path) -> None:
-    (comparison,) = compare_runs([make_run(tmp_path, "clean")])
-    assert ess_figure(comparison, looks(comparison.methods)) is None
-    assert weight_figures(comparison) == []
-
-
-def test_histograms_hold_every_sample_once(runs: list[Run]) -> None:
-    (comparison,) = compare_runs(runs)
-    (figure,) = weight_figures(comparison)
-    assert [trace["name"] for trace in figure.data] == ["intact", "mislabelled"]
-    for trace in figure.data:
-        assert sum(trace["y"][:-1]) == pytest.approx(1, abs=1e-4)
-    weights = pooled_weights(comparison.methods["diw"])
-    assert sum(part.size for part in weights.values()) == 800
-    assert weights["intact"].mean() > 1 > weights["mislabelled"].mean()
-
-
-def test_one_distribution_where_the_truth_is_unknown(tmp_path: Path) -> None:
-    (comparison,) = compare_runs([make_run(tmp_path, samples={"targets": np.arange(400) % 10})])
-    (figure,) = weight_figures(comparison)
-    assert [trace["name"] for trace in figure.data] == ["all samples"]
-
-
-def test_class_prior_shift_is_shown_by_true_weight(tmp_path: Path) -> None:
-    samples = {"targets": np.arange(400) % 10, "true_weights": np.repeat([0.8, 20.8], [390, 10])}
-    (comparison,) = compare_runs([make_run(tmp_path, samples=samples)])
-    assert [trace["name"] for trace in weight_figures(comparison)[0].data] == [
-        "true weight 0.8",
-        "true weight 20.8",
-    ]
-
-
-def test_looks_differ_for_every_method_of_the_paper() -> None:
-    labels = [f"method {place}" for place in range(14)]
-    assert len(set(looks(labels).values())) == 14
-    assert looks(reversed(labels)) == looks(labels)
-    assert translucent(COLOURS[0], 0.5) == "rgba(0,114,178,0.5)"
-
-
-def test_the_finding_may_be_against_weighting(tmp_path: Path) -> None:
-    for seed in (1, 2, 3):
-        make_run(tmp_path / "for", "uniform", seed)
-        make_run(tmp_path / "for", "diw", seed)
-        make_run(tmp_path / "against", "uniform", seed, lift=0.2)
-        make_run(tmp_path / "against", "diw", seed)
-    found = {
-        name: finding(compare_runs(map(Run, sorted((tmp_path / name).iterdir())))[0])
-        for name in ("for", "against")
-    }
-    assert found["for"].startswith("diw ends at 8")
-    assert "points above uniform" in found["for"]
-    assert "paired t-test p" in found["for"]
-    assert found["against"].startswith("No method ends above uniform")
-
-
 @pytest.mark.browser
 def test_a_browser_draws_it_without_complaint(runs: list[Run], tmp_path: Path) -> None:
     names = ("chromium", "chromium-browser", "google-chrome", "chrome")
     browser = next(filter(None, map(shutil.which, names)), None)
     if browser is None:
         pytest.skip("no Chromium on the PATH")
-    write_report(runs, tmp_path / "report.html")
+    write_report(compare_runs(runs), tmp_path / "report.html")
     flags = "--headless --no-sandbox --disable-gpu --disable-background-networking --no-first-run"
     flags += " --disable-component-update --disable-sync --disable-quic --enable-logging=stderr"
     flags += f" --user-data-dir={tmp_path / 'profile'} --virtual-time-budget=5000 --dump-dom"

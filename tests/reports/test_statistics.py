@@ -46,7 +46,7 @@ def test_marks_the_best_and_what_it_cannot_be_told_from() -> None:
             "top": {1: 0.82, 2: 0.84, 3: 0.86},
         }
     )
-    assert {name: s.verdict for name, s in found.items()} == {
+    assert {name: s.mark for name, s in found.items()} == {
         "low": "worse",
         "near": "comparable",
         "top": "best",
@@ -58,14 +58,14 @@ def test_marks_the_best_and_what_it_cannot_be_told_from() -> None:
 def test_pairs_by_seed_and_not_by_place() -> None:
     # By seed the two differ by 0.01 each time; in the order given they would not.
     found = standings({"a": {3: 0.3, 1: 0.1, 2: 0.2}, "b": {1: 0.11, 2: 0.21, 3: 0.31}})
-    assert found["a"].verdict == "worse"
+    assert found["a"].mark == "worse"
     assert found["a"].p_value == 0.0
 
 
 def test_claims_nothing_from_too_few_seeds() -> None:
     two = {"a": {1: 0.7, 2: 0.71}, "b": {1: 0.8, 2: 0.82}}
-    assert [s.verdict for s in standings(two).values()] == [None, None]
-    assert standings(two, min_trials=2)["b"].verdict == "best"
+    assert [s.mark for s in standings(two).values()] == [None, None]
+    assert standings(two, min_trials=2)["b"].mark == "best"
     with pytest.raises(ValueError, match="at least 2"):
         standings(two, min_trials=1)
 
@@ -78,12 +78,12 @@ def test_a_method_that_shares_too_few_seeds_is_not_judged() -> None:
             "lucky": {1: 0.99},
         }
     )
-    assert found["lucky"].verdict is None
-    assert found["b"].verdict == "best"
+    assert found["lucky"].mark is None
+    assert found["b"].mark == "best"
 
 
 def test_a_method_alone_is_not_best() -> None:
-    assert standings({"only": {1: 0.1, 2: 0.2, 3: 0.3}})["only"].verdict is None
+    assert standings({"only": {1: 0.1, 2: 0.2, 3: 0.3}})["only"].mark is None
 
 
 def test_lower_is_better_for_distances() -> None:
@@ -91,4 +91,4 @@ def test_lower_is_better_for_distances() -> None:
         {"near": {1: 0.1, 2: 0.2, 3: 0.1}, "far": {1: 1.1, 2: 1.3, 3: 1.2}},
         higher_is_better=False,
     )
-    assert (found["near"].verdict, found["far"].verdict) == ("best", "worse")
+    assert (found["near"].mark, found["far"].mark) == ("best", "worse")

@@ -1,4 +1,4 @@
-"""`diw compare`: train several methods on the same shifted data and set them side by side."""
+"""`diw compare`: train several methods on the same shifted data and compare them."""
 
 import shutil
 from collections.abc import Sequence
@@ -10,11 +10,12 @@ import click
 
 from diw.cli.options import (
     COUNT,
-    FOLDER,
     json_option,
     read_fields,
+    records_option,
     writable_file,
     writable_folder,
+    write_results,
 )
 from diw.cli.setting import read_setting, setting_options
 
@@ -37,14 +38,16 @@ Examples:
     "--methods",
     default="uniform,diw",
     show_default=True,
-    help="Names separated by commas, or all: see `diw methods`.",
+    help="Names separated by commas, or all; see `diw methods`.",
 )
-@click.option("--seeds", type=COUNT, default=2, show_default=True, help="How many trials.")
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="The first.")
+@click.option("--seeds", type=COUNT, default=2, show_default=True, help="Number of seeds.")
+@click.option(
+    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="First seed."
+)
 @setting_options(shift="symmetric:0.4")
-@click.option("--jobs", type=COUNT, default=2, show_default=True, help="Runs at once.")
-@click.option("--out", type=FOLDER, default=Path("runs"), show_default=True, help="For records.")
-@click.option("--fresh", is_flag=True, help="Forget earlier runs of this comparison.")
+@click.option("--jobs", type=COUNT, default=2, show_default=True, help="Runs at the same time.")
+@records_option
+@click.option("--fresh", is_flag=True, help="Discard earlier runs of this comparison.")
 @click.option(
     "--set",
     "settings",
@@ -126,15 +129,17 @@ def _run(specs: "Sequence[RunSpec]", folder: Path, jobs: int) -> None:
 
 
 def _report(base: "RunSpec", runs: "list[Run]", folder: Path, json_file: Path | None) -> None:
-    from diw.records import write_json
-    from diw.reports import compare_runs, compare_table, results_json, show, summarise
+    from diw.reports.comparison import compare_runs, compare_table
     from diw.reports.page import write_report
+    from diw.reports.summary import results_json
+    from diw.reports.table import show
 
-    for comparison in compare_runs(runs):
+    comparisons = compare_runs(runs)
+    for comparison in comparisons:
         show(compare_table(comparison))
-    write_report(runs, folder / "report.html")
+    write_report(comparisons, folder / "report.html")
     click.echo(f"\nReport:  {folder / 'report.html'}\nRecords: {folder}")
-    if json_file is not None:
-        shared = {k: v for k, v in base.as_json().items() if not k.startswith("method")}
-        shared["seeds"] = sorted({run.spec.seed for run in runs})
-        write_json(json_file, results_json(shared, [summarise(run) for run in runs]))
+    shared = {k: v for k, v in base.as_json().items() if not k.startswith("method")}
+    shared["seeds"] = sorted({run.spec.seed for run in runs})
+    summaries = {t.run.folder: t.summary for c in comparisons for t in c.trials}
+    write_results(json_file, results_json(shared, [summaries[run.folder] for run in runs]))

@@ -1,16 +1,14 @@
-"""`diw data`: which data sets are known, where they are, whether they are the published ones."""
+"""`diw data`: known data sets, where they are, and whether their files are the published ones."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from diw.cli.options import json_option, write_results
+
 if TYPE_CHECKING:
     from diw.data import Benchmark
-
-_JSON = click.option(
-    "--json", "json_file", type=click.Path(path_type=Path), help="Also write the answer here."
-)
 
 EXAMPLES = """
 \b
@@ -22,7 +20,7 @@ Examples:
 
 
 @click.group(invoke_without_command=True, epilog=EXAMPLES)
-@_JSON
+@json_option
 @click.pass_context
 def data(context: click.Context, json_file: Path | None) -> None:
     """List the data sets, fetch them, check them.
@@ -43,12 +41,12 @@ def data(context: click.Context, json_file: Path | None) -> None:
             f"{'':15}{entry['folder'] or 'not here; get it with: diw data fetch ' + entry['name']}"
         )
     click.echo(f"looked in: {', '.join(map(str, roots()))}")
-    _write(json_file, listing)
+    write_results(json_file, listing)
 
 
 @data.command()
 @click.argument("name")
-@_JSON
+@json_option
 def fetch(name: str, json_file: Path | None) -> None:
     """Download data set NAME from its official address, unless it is here and right."""
     from diw.data import get_benchmark
@@ -56,12 +54,12 @@ def fetch(name: str, json_file: Path | None) -> None:
 
     folder = fetch_benchmark(get_benchmark(name), progress=True)
     click.echo(f"{name}: verified in {folder}")
-    _write(json_file, {"name": name, "folder": str(folder), "state": "verified"})
+    write_results(json_file, {"name": name, "folder": str(folder), "state": "verified"})
 
 
 @data.command()
 @click.argument("name")
-@_JSON
+@json_option
 def check(name: str, json_file: Path | None) -> None:
     """Compare every file of data set NAME with its published checksum."""
     from diw.data import find, get_benchmark
@@ -76,7 +74,7 @@ def check(name: str, json_file: Path | None) -> None:
     for file, state in states.items():
         click.echo(f"{folder / file}: {state}")
     wrong = [file for file, state in states.items() if state != "verified"]
-    _write(
+    write_results(
         json_file,
         {
             "name": name,
@@ -116,10 +114,3 @@ def _state(benchmark: "Benchmark") -> dict[str, Any]:
         "folder": None if folder is None else str(folder),
         "state": state,
     }
-
-
-def _write(json_file: Path | None, value: Any) -> None:
-    if json_file is not None:
-        from diw.records import write_json
-
-        write_json(json_file, value)

@@ -5,11 +5,21 @@ from typing import TYPE_CHECKING
 
 import click
 
-from diw.cli.options import COUNT, device_option, json_option, read_device, writable_file
+from diw.cli.options import (
+    COUNT,
+    device_option,
+    json_option,
+    read_device,
+    say_notes,
+    writable_file,
+    write_results,
+)
 from diw.errors import UsageError
+from diw.reports.table import Cell, Column, Table, number_cell, show, text_cell
 
 if TYPE_CHECKING:
     from diw.data import Dataset
+    from diw.predicting import Scores
     from diw.records import Run
 
 EXAMPLES = """
@@ -20,13 +30,19 @@ Examples:
   diw evaluate model test.npz --json scores.json
 """
 
+LARGEST_MATRIX = 20
+"""With more classes the most frequent confusions are listed instead of the matrix."""
+
+WIDTH = 80
+"""Characters per line in which class names must fit as headings; else numbers head the columns."""
+
 
 @click.command(epilog=EXAMPLES)
 @click.argument("run", type=click.Path(path_type=Path))
 @click.argument("file", type=click.Path(path_type=Path), required=False)
-@click.option("--label", metavar="COLUMN", help="The labels, where not named as in training.")
-@click.option("--batch-size", type=COUNT, default=256, show_default=True)
-@device_option
+@click.option("--label", metavar="COLUMN", help="Labels, if not named as in training.")
+@click.option("--batch-size", type=COUNT, default=256, show_default=True, help="Rows per forward.")
+@device_option()
 @json_option
 def evaluate(
     run: Path,
@@ -36,16 +52,14 @@ def evaluate(
     device: str,
     json_file: Path | None,
 ) -> None:
-    """Print accuracy, accuracy by class and the confusion matrix.
+    """Print accuracy, accuracy per class and the confusion matrix.
 
     RUN is a run of `diw train` or `diw compare`, or a folder that holds one. FILE has labels and
     is read as the training data were; without FILE the rows that the run
     itself was scored on are used.
     """
-    from diw.cli.scores import class_table, confusion_table
     from diw.predicting import Predictor
-    from diw.records import find_run, write_json
-    from diw.reports import show
+    from diw.records import find_run
 
     writable_file(json_file, "json")
     if file is None and label is not None:
@@ -57,8 +71,7 @@ def evaluate(
     else:
         data, notes = predictor.read_labelled(file, label)
         source = str(file)
-        for note in notes:
-            click.echo(f"note: {note}", err=True)
+        say_notes(notes)
     scores = predictor.score(data, batch_size)
     click.echo(f"{source}: {scores.rows:,} rows")
     click.echo(f"accuracy           {100 * scores.accuracy:.2f}%")
@@ -66,9 +79,7 @@ def evaluate(
     show(class_table(scores))
     click.echo()
     show(confusion_table(scores))
-    if json_file is not None:
-        content = {"run": str(found.folder), "data": source, **scores.as_json()}
-        write_json(json_file, content)
+    write_results(json_file, {"run": str(found.folder), "data": source, **scores.as_json()})
 
 
 def _own_test(run: "Run") -> "tuple[Dataset, str]":
@@ -83,3 +94,72 @@ def _own_test(run: "Run") -> "tuple[Dataset, str]":
         )
     split = load_split(spec)
     return split.test, f"{split.scored_on} rows of {spec.test or spec.data}"
+
+
+def class_table(scores: "Scores") -> Table:
+    """One row per class: its rows, and the share of them that is right."""
+    columns = (
+        Column("class", "class", "left"),
+        Column("rows", "rows"),
+        Column("accuracy", "accuracy %"),
+    )
+    return Table(
+        columns,
+        tuple(
+            (text_cell(name), _count(int(n)), number_cell(accuracy, scale=100))
+            for name, n, accuracy in zip(
+                scores.classes, scores.counts, scores.class_accuracies, strict=True
+            )
+        ),
+    )
+
+
+def confusion_table(scores: "Scores") -> Table:
+    """The confusion matrix, true classes down and predicted ones across; or its largest entries."""
+    if len(scores.classes) > LARGEST_MATRIX:
+        return _largest(scores)
+    names = scores.classes
+    cells = [max(len(name), len(f"{scores.rows:,}")) + 2 for name in names]
+    short = max(map(len, names)) + sum(cells) > WIDTH
+    columns = [Column("class", "true class", "left")]
+    columns += [Column(name, str(place) if short else name) for place, name in enumerate(names)]
+    rows = [
+        (
+            text_cell(f"{place} {name}" if short else name),
+            *(
+                Cell(f"{count:,}" if count else "·", count)
+                for count in scores.confusion[place].tolist()
+            ),
+        )
+        for place, name in enumerate(names)
+    ]
+    return Table(tuple(columns), tuple(rows), "Confusion matrix: columns are predicted classes")
+
+
+def _largest(scores: "Scores") -> Table:
+    import numpy as np
+
+    wrong = scores.confusion.copy()
+    np.fill_diagonal(wrong, 0)
+    order = np.argsort(-wrong, axis=None, kind="stable")[:LARGEST_MATRIX]
+    places = [divmod(int(place), len(scores.classes)) for place in order]
+    rows = tuple(
+        (text_cell(scores.classes[i]), text_cell(scores.classes[j]), _count(int(wrong[i, j])))
+        for i, j in places
+        if wrong[i, j]
+    )
+    columns = (
+        Column("true", "true class", "left"),
+        Column("predicted", "predicted", "left"),
+        Column("rows", "rows"),
+    )
+    return Table(
+        columns,
+        rows,
+        "The most frequent confusions",
+        ("--json FILE writes the whole matrix.",),
+    )
+
+
+def _count(number: int) -> Cell:
+    return Cell(f"{number:,}", number)

@@ -6,15 +6,16 @@ from typing import Any
 
 import click
 
+from diw.cli.options import json_option, write_results
+
 
 @click.command()
-@click.option("--json", "json_file", type=click.Path(path_type=Path), help="Write the list here.")
+@json_option
 def methods(json_file: Path | None) -> None:
     """List every method with a line of explanation and its fields.
 
     A field is set with --set METHOD.FIELD=VALUE, for example --set diw.bound=10.
     """
-    from diw.records import write_json
     from diw.weighting import describe
     from diw.weighting import methods as all_methods
 
@@ -34,5 +35,4 @@ def methods(json_file: Path | None) -> None:
         for field in method["fields"]:
             text = " ".join(field["text"].split())
             click.echo(f"    {field['name']} = {field['default']!r}  {text}")
-    if json_file is not None:
-        write_json(json_file, listing)
+    write_results(json_file, listing)

@@ -1,4 +1,4 @@
-"""What several verbs share: options, and reading them."""
+"""What several verbs share: options, checks of what they name, notes and result files."""
 
 import os
 from collections import defaultdict
@@ -18,20 +18,48 @@ COUNT = click.IntRange(min=1)
 
 
 def json_option(command: Command) -> Command:
-    """`--json FILE`, which every verb that reports takes."""
-    return click.option("--json", "json_file", type=FILE, help="Write the results here too.")(
-        command
+    """`--json FILE`, for `write_results`."""
+    option = click.option(
+        "--json", "json_file", type=FILE, help="Also write the results to this JSON file."
     )
+    return option(command)
 
 
-def device_option(command: Command) -> Command:
+def device_option(default: str = "auto") -> Callable[[Command], Command]:
     """`--device`, for `read_device`."""
     return click.option(
         "--device",
         type=click.Choice(["auto", "cpu", "cuda", "mps"]),
-        default="auto",
+        default=default,
         show_default=True,
-    )(command)
+        help="Where the network runs; auto takes the fastest there is.",
+    )
+
+
+def records_option(command: Command) -> Command:
+    """`--out FOLDER` of the verbs that train many runs."""
+    option = click.option(
+        "--out",
+        type=FOLDER,
+        default=Path("runs"),
+        show_default=True,
+        help="Folder for run records.",
+    )
+    return option(command)
+
+
+def write_results(json_file: Path | None, content: object) -> None:
+    """Write `content` where `--json` says, if it says so."""
+    if json_file is not None:
+        from diw.records import write_json
+
+        write_json(json_file, content)
+
+
+def say_notes(notes: Iterable[str]) -> None:
+    """Print notes for the user to the standard error."""
+    for note in notes:
+        click.echo(f"note: {note}", err=True)
 
 
 def read_fields(settings: Iterable[str]) -> dict[str, dict[str, str]]:
@@ -53,7 +81,7 @@ def read_fields(settings: Iterable[str]) -> dict[str, dict[str, str]]:
 
 
 def read_device(name: str) -> str:
-    """A device that is really there; "auto" takes the fastest."""
+    """A device that is available; "auto" takes the fastest."""
     import torch
 
     there = {"cpu": True, "cuda": torch.cuda.is_available()}

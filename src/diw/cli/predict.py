@@ -1,4 +1,4 @@
-"""`diw predict`: a trained network's answers for the rows of a file."""
+"""`diw predict`: a trained network's predictions for the rows of a file."""
 
 import sys
 from collections.abc import Iterable, Iterator
@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from diw.cli.options import COUNT, FILE, device_option, read_device, writable_file
+from diw.cli.options import COUNT, FILE, device_option, read_device, say_notes, writable_file
 from diw.errors import UsageError
 
 EXAMPLES = """
@@ -26,13 +26,13 @@ MANY = 20
 @click.argument("run", type=click.Path(path_type=Path))
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--out", type=FILE, required=True, help="A .csv, .parquet or .npz file.")
-@click.option("--batch-size", type=COUNT, default=256, show_default=True)
-@device_option
+@click.option("--batch-size", type=COUNT, default=256, show_default=True, help="Rows per forward.")
+@device_option()
 def predict(run: Path, file: Path, out: Path, batch_size: int, device: str) -> None:
-    """Write the class and the probabilities of every row of FILE.
+    """Write the predicted class and the class probabilities of every row of FILE.
 
     RUN is a run of `diw train` or `diw compare`, or a folder that holds one. FILE is read as the
-    training data were; labels that it may have are ignored. Data larger than
+    training data were; any labels in it are ignored. Data larger than
     memory (.npy, a folder of images) are read batch by batch.
     """
     from diw.predicting import Predictor, check_format, write_predictions
@@ -44,8 +44,7 @@ def predict(run: Path, file: Path, out: Path, batch_size: int, device: str) -> N
         raise UsageError(f"out: {out} is the file that is read; choose another name")
     predictor = Predictor.load(find_run(run), read_device(device))
     rows = predictor.read(file)
-    for note in rows.notes:
-        click.echo(f"note: {note}", err=True)
+    say_notes(rows.notes)
     classes = predictor.encoding.classes
     batches = _shown(predictor.probabilities(rows.inputs, batch_size), len(rows.inputs))
     counts = write_predictions(out, batches, classes, rows.names).tolist()

@@ -3,7 +3,7 @@
     with progress([Tracked(run, "diw seed 1", 60), ...]):
         ...  # the work
 
-One bar a run in an interactive terminal; plain lines without control codes anywhere else.
+One bar per run in an interactive terminal; plain lines without control codes anywhere else.
 """
 
 import sys
@@ -11,9 +11,12 @@ import threading
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Literal, Protocol, TextIO
+from typing import TYPE_CHECKING, Literal, Protocol, TextIO
 
 from diw.records import Row, Run
+
+if TYPE_CHECKING:
+    from rich.progress import TaskID
 
 INTERVAL = 0.5
 """Seconds between two looks at the records."""
@@ -21,7 +24,10 @@ INTERVAL = 0.5
 RECENT = 10
 """Epochs that the time left is estimated from: warm-up epochs are quicker than the rest."""
 
-State = Literal["waiting", "running", "done"]
+MOST_BARS = 12
+"""With more runs than this only those being trained are shown, under a bar for all of them."""
+
+Phase = Literal["waiting", "running", "done"]
 
 
 @dataclass(frozen=True)
@@ -40,7 +46,7 @@ class Watch:
     """What the records say of one run, reread only when they have changed."""
 
     tracked: Tracked
-    state: State = "waiting"
+    state: Phase = "waiting"
     rows: list[Row] = field(default_factory=list[Row])
     known: int = 0
     """Epochs that were there before the work began."""
@@ -132,12 +138,7 @@ def progress(
     watches = [Watch(tracked) for tracked in runs]
     for watch in watches:
         watch.begin()
-    if is_interactive(out):
-        from diw.cli.bars import Bars
-
-        display: Display = Bars(watches, out)
-    else:
-        display = Lines(out)
+    display: Display = Bars(watches, out) if is_interactive(out) else Lines(out)
     stop = threading.Event()
 
     def follow() -> None:
@@ -165,7 +166,7 @@ class Lines:
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
-        self._said: dict[int, tuple[State, int]] = {}
+        self._said: dict[int, tuple[Phase, int]] = {}
 
     def update(self, watches: Sequence[Watch]) -> None:
         """Print the lines that are due."""
@@ -194,6 +195,54 @@ class Lines:
         if reached > tenth:
             return f"{counted}, {watch.numbers}, {clock(watch.seconds_left)} left"
         return None
+
+
+class Bars:
+    """A bar per run: its label, epoch, loss, accuracy and time left."""
+
+    def __init__(self, watches: Sequence[Watch], stream: TextIO) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn
+
+        self._progress = Progress(
+            TextColumn("{task.description}", markup=False),
+            BarColumn(bar_width=24, complete_style="blue", finished_style="green"),
+            TextColumn("{task.fields[epoch]}", justify="right", markup=False),
+            TextColumn("{task.fields[numbers]}", markup=False),
+            TextColumn("{task.fields[left]}", style="dim", justify="right", markup=False),
+            console=Console(file=stream),
+        )
+        self._many = len(watches) > MOST_BARS
+        self._all = self._add("all runs", len(watches)) if self._many else None
+        self._tasks = [self._add(watch.tracked.label, watch.tracked.epochs) for watch in watches]
+        self.update(watches)  # before the first drawing, which would show every bar
+        self._progress.start()
+
+    def update(self, watches: Sequence[Watch]) -> None:
+        """Move every bar to where its run is."""
+        for task, watch in zip(self._tasks, watches, strict=True):
+            waits = watch.state == "waiting"
+            left = {"waiting": "waiting", "done": "done"}.get(
+                watch.state, f"{clock(watch.seconds_left)} left"
+            )
+            self._progress.update(
+                task,
+                completed=watch.tracked.epochs if watch.state == "done" else watch.epoch,
+                epoch="" if waits else f"epoch {watch.epoch}/{watch.tracked.epochs}",
+                numbers="" if waits else watch.numbers,
+                left=left,
+                visible=not self._many or watch.state == "running",
+            )
+        if self._all is not None:
+            done = sum(watch.state == "done" for watch in watches)
+            self._progress.update(self._all, completed=done, epoch=f"{done}/{len(watches)} runs")
+
+    def close(self) -> None:
+        """Draw the last state and release the cursor."""
+        self._progress.stop()
+
+    def _add(self, label: str, total: int) -> "TaskID":
+        return self._progress.add_task(label, total=total, epoch="", numbers="", left="")
 
 
 def clock(seconds: float | None) -> str:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from diw.cli.options import FILE, json_option, writable_file
+from diw.cli.options import FILE, json_option, writable_file, write_results
 
 EXAMPLES = """
 \b
@@ -17,7 +17,7 @@ Examples:
 
 @click.command(epilog=EXAMPLES)
 @click.argument("runs", type=click.Path(path_type=Path))
-@click.option("--out", type=FILE, help="The page; report.html in RUNS without it.")
+@click.option("--out", type=FILE, help="The page.  [default: report.html in RUNS]")
 @json_option
 def report(runs: Path, out: Path | None, json_file: Path | None) -> None:
     """Show the results of finished runs and write their report page.
@@ -25,9 +25,11 @@ def report(runs: Path, out: Path | None, json_file: Path | None) -> None:
     RUNS is a run or a folder of runs. Nothing is trained; unfinished runs are
     left out.
     """
-    from diw.records import find_runs, write_json
-    from diw.reports import compare_runs, compare_table, results_json, show, write_report
-    from diw.reports.comparison import shared_entries
+    from diw.records import find_runs
+    from diw.reports.comparison import compare_runs, compare_table, shared_entries
+    from diw.reports.page import write_report
+    from diw.reports.summary import results_json
+    from diw.reports.table import show
 
     found = find_runs(runs)
     comparisons = compare_runs(found)
@@ -38,12 +40,11 @@ def report(runs: Path, out: Path | None, json_file: Path | None) -> None:
         if place:
             click.echo()
         show(compare_table(comparison))
-    write_report(found, page)
+    write_report(comparisons, page)
     click.echo(f"\nReport:  {page}")
     unfinished = sum(not run.finished for run in found)
     if unfinished:
         click.echo(f"Left out: {unfinished} of {len(found)} runs, which are not finished.")
-    if json_file is not None:
-        trials = [trial for comparison in comparisons for trial in comparison.trials]
-        spec = shared_entries([trial.run.spec for trial in trials])
-        write_json(json_file, results_json(spec, [trial.summary for trial in trials]))
+    trials = [trial for comparison in comparisons for trial in comparison.trials]
+    spec = shared_entries([trial.run.spec for trial in trials])
+    write_results(json_file, results_json(spec, [trial.summary for trial in trials]))

@@ -1,4 +1,4 @@
-"""`diw reproduce`: the paper's tables and figures again, ours beside theirs."""
+"""`diw reproduce`: the paper's tables and figures, ours beside theirs."""
 
 import os
 import sys
@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from diw.cli.options import COUNT, FOLDER, read_device, writable_folder
+from diw.cli.options import (
+    COUNT,
+    device_option,
+    read_device,
+    records_option,
+    say_notes,
+    writable_folder,
+)
 from diw.errors import RunError, UsageError
 
 if TYPE_CHECKING:
@@ -34,30 +41,36 @@ Examples:
     type=click.Choice(["smoke", "cpu", "paper"]),
     default="smoke",
     show_default=True,
-    help="smoke: minutes, no meaning; cpu: a night on two cores; paper: the paper's protocol.",
+    help="smoke: minutes; its numbers mean nothing. cpu: a night on two cores. "
+    "paper: the paper's protocol.",
 )
-@click.option("--trials", type=COUNT, help="Seeds; the scale's own number without it.")
+@click.option("--trials", type=COUNT, help="Number of seeds.  [default: that of the scale]")
 @click.option(
-    "--jobs", type=COUNT, default=os.cpu_count() or 1, help="Runs at once; one a core without it."
+    "--jobs",
+    type=COUNT,
+    default=os.cpu_count() or 1,
+    help="Runs at the same time.  [default: one per core]",
 )
 @click.option(
     "--only",
     multiple=True,
     metavar="AXIS=VALUE,…",
-    help="Run only these: method, noise, data, seed. One axis twice admits both values.",
+    help="Run only these: method, noise, data, seed. An axis given twice admits both values.",
 )
-@click.option("--out", type=FOLDER, default=Path("runs"), show_default=True, help="For records.")
-@click.option("--dry-run", is_flag=True, help="Say what would run and how long it would take.")
-@click.option("--list", "list_", is_flag=True, help="List the results there are.")
-@click.option("--engine", type=click.Choice(["local", "dask"]), default="local", show_default=True)
+@records_option
+@click.option("--dry-run", is_flag=True, help="Print what would run and how long it would take.")
+@click.option("--list", "list_", is_flag=True, help="List the available results.")
 @click.option(
-    "--device",
-    type=click.Choice(["auto", "cpu", "cuda", "mps"]),
-    default="cpu",
+    "--engine",
+    type=click.Choice(["local", "dask"]),
+    default="local",
     show_default=True,
-    help="Where networks train.",
+    help="This machine, or a dask cluster.",
 )
-@click.option("--scheduler", metavar="ADDRESS", help="Of the dask cluster, tcp://HOST:PORT.")
+@device_option("cpu")
+@click.option(
+    "--scheduler", metavar="ADDRESS", help="Scheduler of the dask cluster, tcp://HOST:PORT."
+)
 def reproduce(
     names: tuple[str, ...],
     scale: Any,
@@ -78,7 +91,8 @@ def reproduce(
     Cells whose data are not here are marked and do not stop the rest.
     """
     from diw.experiments.catalogue import find_experiments
-    from diw.experiments.reproduce import RUNS, check_filter, order, read_filter
+    from diw.experiments.reproduce import check_filter, order, read_filter
+    from diw.records import RUNS
 
     if list_:
         _list()
@@ -194,9 +208,11 @@ def _run(
 def _report(orders: "Sequence[Order]", folder: Path) -> None:
     """Tables, figures and verdicts of these experiments; the page holds earlier ones too."""
     from diw.experiments.catalogue import catalogue
-    from diw.experiments.reproduce import EXPERIMENT
-    from diw.reports.paper import Section, read_section, read_sheet, write_page, write_sheet
+    from diw.records import EXPERIMENT
+    from diw.reports.paper.page import write_page
+    from diw.reports.paper.results import read_sheet
     from diw.reports.paper.tables import matrix_table, metrics_of
+    from diw.reports.paper.write import Section, read_section, write_sheet
     from diw.reports.summary import Summary
     from diw.reports.table import show
 
@@ -218,8 +234,7 @@ def _report(orders: "Sequence[Order]", folder: Path) -> None:
                 click.echo()
             for verdict in section.verdicts:
                 click.echo(f"- {verdict.line}")
-            for note in section.notes:
-                click.echo(f"note: {note}", err=True)
+            say_notes(section.notes)
             click.echo(f"\nFiles:   {sheet.folder}")
     write_page(sections, folder / "report.html")
     click.echo(f"Report:  {folder / 'report.html'}")

@@ -2,17 +2,15 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from diw.cli.options import COUNT, device_option, read_device
+from diw.cli.options import COUNT, Command, device_option, read_device, say_notes
 from diw.records import Recipe
 
 if TYPE_CHECKING:
     from diw.records import RunSpec
-
-Command = TypeVar("Command", bound=Callable[..., Any])
 
 DEFAULT = Recipe()
 POSITIVE = click.FloatRange(min=0, min_open=True)
@@ -39,9 +37,13 @@ def setting_options(*, shift: str) -> Callable[[Command], Command]:
             metavar="N|N/class|FILE|rows:…",
             help="Trusted samples: how many to draw from clean ones, a file, or row numbers.",
         ),
-        click.option("--test", metavar="FILE", help="Test samples, for one's own data."),
-        click.option("--label", metavar="COLUMN", help="The column or array with the labels."),
-        click.option("--allow-leaks", is_flag=True, help="Score test samples seen in training."),
+        click.option("--test", metavar="FILE", help="Test samples, for your own data."),
+        click.option("--label", metavar="COLUMN", help="Column or array with the labels."),
+        click.option(
+            "--allow-leaks",
+            is_flag=True,
+            help="Accept test samples seen in training.",
+        ),
         click.option(
             "--shift",
             default=shift,
@@ -53,10 +55,22 @@ def setting_options(*, shift: str) -> Callable[[Command], Command]:
             "--model",
             default="auto",
             show_default=True,
-            help="lenet5, resnet32, mlp, or one's own as module:factory.",
+            help="lenet5, resnet32, mlp, or your own as module:factory.",
         ),
-        click.option("--epochs", type=COUNT, default=DEFAULT.epochs, show_default=True),
-        click.option("--batch-size", type=COUNT, default=DEFAULT.batch_size, show_default=True),
+        click.option(
+            "--epochs",
+            type=COUNT,
+            default=DEFAULT.epochs,
+            show_default=True,
+            help="Passes over the training data.",
+        ),
+        click.option(
+            "--batch-size",
+            type=COUNT,
+            default=DEFAULT.batch_size,
+            show_default=True,
+            help="Training samples per step.",
+        ),
         click.option(
             "--optimizer",
             type=click.Choice(["sgd", "adam"]),
@@ -68,7 +82,7 @@ def setting_options(*, shift: str) -> Callable[[Command], Command]:
             type=POSITIVE,
             default=DEFAULT.lr,
             show_default=True,
-            help="Learning rate of the summed losses of a batch.",
+            help="Learning rate, for the sum of the losses of a batch.",
         ),
         click.option(
             "--schedule",
@@ -82,7 +96,7 @@ def setting_options(*, shift: str) -> Callable[[Command], Command]:
             default=DEFAULT.weight_decay,
             show_default=True,
         ),
-        device_option,
+        device_option(),
     ]
 
     def decorate(command: Command) -> Command:
@@ -110,8 +124,7 @@ def read_setting(
     """The spec of the options' setting, its data read and checked, without a method yet.
 
     What cannot work (a missing file, too many trusted samples, a shift that leaves
-    nothing) fails here, before any training; what a reader of the results must
-    know is printed.
+    nothing) fails here, before any training; notes for the user are printed.
     """
     from diw.experiments.sources import load_bundle, load_split, stamp
     from diw.models import default_model, make_model
@@ -137,8 +150,7 @@ def read_setting(
         )
     )
     bundle = load_bundle(spec, progress=True)
-    for note in bundle.notes:
-        click.echo(f"note: {note}", err=True)
+    say_notes(bundle.notes)
     split = load_split(spec, bundle)
     spec = replace(spec, model=default_model(bundle) if model == "auto" else model)
     make_model(spec.model, shape=split.train.shape, num_classes=split.train.num_classes, seed=0)

@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from diw.cli.options import FOLDER, json_option, read_fields, writable_file, writable_folder
+from diw.cli.options import (
+    FOLDER,
+    json_option,
+    read_fields,
+    writable_file,
+    writable_folder,
+    write_results,
+)
 from diw.cli.setting import read_setting, setting_options
 from diw.errors import UsageError
 
@@ -33,7 +40,7 @@ MANY = 10
 @click.command(epilog=EXAMPLES)
 @click.option("--method", default="diw", show_default=True, help="See `diw methods`.")
 @setting_options(shift="none")
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed.")
 @click.option(
     "--set",
     "settings",
@@ -41,10 +48,8 @@ MANY = 10
     metavar="FIELD=VALUE",
     help="Set a field of the method; may be given more than once.",
 )
-@click.option(
-    "--out", type=FOLDER, help=f"The run itself; a folder in {DEFAULT_FOLDER} without it."
-)
-@click.option("--fresh", is_flag=True, help="Replace the run that the folder holds.")
+@click.option("--out", type=FOLDER, help=f"Folder of the run.  [default: one in {DEFAULT_FOLDER}]")
+@click.option("--fresh", is_flag=True, help="Replace the run in this folder.")
 @json_option
 def train(
     method: str,
@@ -164,8 +169,7 @@ def _classes(part: Any) -> str:
 
 
 def _report(run: "Run", json_file: Path | None) -> None:
-    from diw.records import write_json
-    from diw.reports import results_json, summarise
+    from diw.reports.summary import results_json, summarise
 
     summary = summarise(run)
     lines = [
@@ -184,5 +188,4 @@ def _report(run: "Run", json_file: Path | None) -> None:
         f"\nNext:\n  diw predict {run.folder} FILE --out predictions.csv"
         f"\n  diw evaluate {run.folder} FILE\n  diw report {run.folder}"
     )
-    if json_file is not None:
-        write_json(json_file, results_json(run.spec_json, [summary]))
+    write_results(json_file, results_json(run.spec_json, [summary]))

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from diw.cli.options import FILE, json_option, writable_file
+from diw.cli.options import FILE, json_option, say_notes, writable_file, write_results
 from diw.errors import UsageError
 
 if TYPE_CHECKING:
@@ -28,9 +28,14 @@ ENDINGS = (".csv", ".npy", ".npz", ".parquet")
 @click.argument("train", type=FILE)
 @click.argument("trusted", type=FILE)
 @click.option(
-    "--out", type=FILE, required=True, help=f"Where the weights go: {', '.join(ENDINGS)}."
+    "--out", type=FILE, required=True, help=f"File for the weights: {', '.join(ENDINGS)}."
 )
-@click.option("--drop", multiple=True, metavar="COLUMN", help="Leave a column of a table out.")
+@click.option(
+    "--drop",
+    multiple=True,
+    metavar="COLUMN",
+    help="Leave a column out; repeatable.",
+)
 @click.option("--raw", is_flag=True, help="Do not standardise the columns.")
 @click.option(
     "--gamma",
@@ -38,9 +43,11 @@ ENDINGS = (".csv", ".npy", ".npz", ".parquet")
     help="Width of the kernel exp(-gamma |z-z'|^2): a number, median, quantile:0.01, …  "
     "[default: quantile:0.01 for one column, median for more]",
 )
-@click.option("--bound", type=float, default=50.0, show_default=True, help="The largest weight.")
-@click.option("--slack", type=float, help="How far the mean may be from one.")
-@click.option("--ridge", type=float, default=1e-5, show_default=True)
+@click.option("--bound", type=float, default=50.0, show_default=True, help="Largest weight.")
+@click.option("--slack", type=float, help="How far the mean weight may be from one.")
+@click.option(
+    "--ridge", type=float, default=1e-5, show_default=True, help="Penalty on the weights."
+)
 @click.option("--rank", type=int, help="Largest rank of the kernel; below it the match is exact.")
 @click.option("--tol", type=float, default=1e-8, show_default=True, help="Relative residual.")
 @json_option
@@ -69,11 +76,9 @@ def weights(
 
     from diw.data.values import read_values
     from diw.matching import kmm
-    from diw.records import write_json
 
     pair = read_values(train, trusted, drop=drop, raw=raw)
-    for note in pair.notes:
-        click.echo(f"note: {note}", err=True)
+    say_notes(pair.notes)
     try:
         match = kmm(pair.train, pair.trusted, gamma=_gamma(gamma), **settings)
     except ValueError as error:
@@ -85,8 +90,7 @@ def weights(
         shown = f"{value:.6g}" if isinstance(value, float) else value
         click.echo(f"{name.replace('_', ' '):22} {shown}")
     click.echo(f"{'weights':22} {out}")
-    if json_file is not None:
-        write_json(json_file, summary)
+    write_results(json_file, summary)
 
 
 def _check_out(out: Path) -> None:
@@ -107,7 +111,7 @@ def _gamma(text: str | None) -> float | str | None:
 
 
 def _summary(weights: "NDArray[Any]", match: "Match", bound: float, trusted: int) -> dict[str, Any]:
-    """What a reader should know of the weights before using them."""
+    """What to know about the weights before using them."""
     from diw.diagnostics import effective_sample_size
 
     return {

@@ -14,6 +14,7 @@ from importlib.resources import files
 from typing import Any, Literal, get_args
 
 from diw.errors import UsageError
+from diw.records import Published
 
 Scale = Literal["smoke", "cpu", "paper"]
 SCALES: tuple[Scale, ...] = get_args(Scale)
@@ -88,16 +89,6 @@ class Experiment:
     absent: tuple[Mapping[str, Any], ...]
     """Cells that the paper leaves out, with the reason."""
     claims: tuple[Mapping[str, Any], ...]
-
-
-@dataclass(frozen=True)
-class Published:
-    """One published number."""
-
-    mean: float
-    std: float
-    best: bool
-    """Printed in bold: the best, or not told apart from it."""
 
 
 @cache

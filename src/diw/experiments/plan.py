@@ -16,10 +16,10 @@ from typing import Any, Literal
 from diw.data import BENCHMARKS
 from diw.data.locate import find
 from diw.errors import UsageError
-from diw.experiments.catalogue import Entry, Experiment, Protocol, Published, Scale, catalogue
+from diw.experiments.catalogue import Entry, Experiment, Protocol, Scale, catalogue
 from diw.experiments.catalogue import published as published_numbers
 from diw.experiments.sources import with_method
-from diw.records import Recipe, RunSpec
+from diw.records import Published, Recipe, RunSpec
 
 State = Literal["planned", "no data", "absent"]
 
@@ -143,7 +143,7 @@ def base_spec(
     values["shift"] = str(values.get("shift", "{shift}")).format(shift=shift)
     unknown = values.keys() - _RECIPE - _SPEC
     if unknown:
-        raise UsageError(f"protocol {protocol.name}: {', '.join(sorted(unknown))} is no entry")
+        raise UsageError(f"protocol {protocol.name}: unknown key {', '.join(sorted(unknown))}")
     spec = RunSpec(
         data=data,
         recipe=Recipe(**{key: value for key, value in values.items() if key in _RECIPE}),

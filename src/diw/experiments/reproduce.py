@@ -8,10 +8,7 @@ from typing import Any
 from diw.errors import UsageError
 from diw.experiments.catalogue import Experiment, Scale
 from diw.experiments.plan import Cell, cell_json, plan
-from diw.records import RunSpec, write_json
-
-RUNS = "runs"
-EXPERIMENT = "experiment.json"
+from diw.records import EXPERIMENT, RunSpec, write_json
 
 AXES = {"method": "method", "noise": "shift", "shift": "shift", "data": "data", "seed": "seed"}
 """What `--only` may name; noise is the shift under its everyday name."""

@@ -1,5 +1,6 @@
 """What a run is asked (`RunSpec`, `Recipe`) and what it leaves on disk (`Run`); free of torch."""
 
+from diw.records.experiment import EXPERIMENT, RUNS, Published
 from diw.records.run import (
     PRETRAINING,
     Row,
@@ -8,12 +9,16 @@ from diw.records.run import (
     find_runs,
     replacing,
     write_json,
+    write_text,
 )
 from diw.records.spec import FORMAT, Recipe, RunSpec, spec_hash
 
 __all__ = [
+    "EXPERIMENT",
     "FORMAT",
     "PRETRAINING",
+    "RUNS",
+    "Published",
     "Recipe",
     "Row",
     "Run",
@@ -23,4 +28,5 @@ __all__ = [
     "replacing",
     "spec_hash",
     "write_json",
+    "write_text",
 ]

@@ -72,10 +72,15 @@ def replacing(path: Path) -> Generator[Path]:
         temporary.unlink(missing_ok=True)
 
 
+def write_text(path: Path, text: str) -> None:
+    """Write `text` as UTF-8, atomically."""
+    with replacing(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+
+
 def write_json(path: Path, content: object) -> None:
     """Write `content` as indented JSON, atomically."""
-    with replacing(path) as temporary:
-        temporary.write_text(json.dumps(content, indent=2, allow_nan=False) + "\n")
+    write_text(path, json.dumps(content, indent=2, allow_nan=False) + "\n")
 
 
 @dataclass(frozen=True)

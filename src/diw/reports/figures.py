@@ -1,4 +1,7 @@
-"""The page's figures as plotly.js reads them: plain dictionaries, so nothing heavy is imported."""
+"""Curves over epochs and distributions of weights; the page's charts as plotly.js reads them.
+
+Charts are plain dictionaries, so that nothing heavy is imported.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,14 +12,33 @@ import numpy as np
 from numpy.typing import NDArray
 
 from diw.reports.comparison import Comparison, Trial
-from diw.reports.palette import INK, MUTED, RULE, Look, translucent
+from diw.reports.palette import GROUPS, INK, MUTED, RULE, Look, translucent
+from diw.reports.summary import WINDOW, groups, settled_weights
 
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 
+BINS = 48
+WEIGHTS_LEGEND = (
+    f"Mean weight of each training sample over the last {WINDOW} weighted epochs, all seeds "
+    "together. Dotted: the weight one of unweighted training. The last step holds all larger "
+    "weights."
+)
+ALL = "all samples"
+_LINE_AT_ONE = {
+    "type": "line",
+    "x0": 1,
+    "x1": 1,
+    "y0": 0,
+    "y1": 1,
+    "yref": "paper",
+    "line": {"color": MUTED, "width": 1, "dash": "dot"},
+}
+"""The weight that every sample has in unweighted training."""
+
 
 @dataclass(frozen=True)
-class Figure:
-    """A drawing, and the same in words for those who do not see it."""
+class Chart:
+    """A figure of the page, and the same in words for those who do not see it."""
 
     title: str
     caption: str
@@ -53,12 +75,24 @@ def curve(trials: Sequence[Trial], key: str) -> Curve | None:
     return Curve(np.array(epochs), table.mean(axis=0), std, len(series))
 
 
-def accuracy_figure(comparison: Comparison, looks: Mapping[str, Look]) -> Figure:
-    """Test accuracy by epoch, one line a method and a band of one deviation over seeds."""
+def settled_range(curves: Sequence[Curve]) -> tuple[float, float]:
+    """The axis of accuracy curves, in [0, 1]: the range after the first tenth of the epochs.
+
+    The first, steep epochs would press the rest together.
+    """
+    late = [line.mean[max(1, len(line.mean) // 10) :] for line in curves if len(line.mean) > 1]
+    values = np.concatenate(late or [line.mean for line in curves])
+    low, high = float(values.min()), float(values.max())
+    room = max(0.08 * (high - low), 0.01)
+    return max(0.0, low - room), min(1.0, high + room)
+
+
+def accuracy_chart(comparison: Comparison, looks: Mapping[str, Look]) -> Chart:
+    """Test accuracy by epoch: one line per method, with a band of one deviation over seeds."""
     curves = _curves(comparison, "test_accuracy")
-    low, high = _settled_range(list(curves.values()))
+    low, high = settled_range(list(curves.values()))
     ends = _ends(curves)
-    return Figure(
+    return Chart(
         title="Test accuracy by epoch",
         caption=_band_caption(comparison, "Lines: mean test accuracy")
         + f" The axis starts at {100 * low:.0f}%; double-click the plot to see all of it.",
@@ -68,15 +102,15 @@ def accuracy_figure(comparison: Comparison, looks: Mapping[str, Look]) -> Figure
     )
 
 
-def ess_figure(comparison: Comparison, looks: Mapping[str, Look]) -> Figure | None:
+def ess_chart(comparison: Comparison, looks: Mapping[str, Look]) -> Chart | None:
     """Effective sample size of the weights by epoch; None where no method weighs."""
     curves = _curves(comparison, "ess")
     if not curves:
         return None
-    return Figure(
+    return Chart(
         title="Effective sample size by epoch",
         caption="The share of the samples that would inform as much with equal weights: 100% where"
-        " all weigh the same, less the more the weights choose."
+        " all weights are equal, less the more they differ."
         + _band_caption(comparison, " Lines: mean"),
         description="Line chart of the effective sample size by epoch. In the last epoch: "
         f"{_ends(curves)}.",
@@ -85,29 +119,73 @@ def ess_figure(comparison: Comparison, looks: Mapping[str, Look]) -> Figure | No
     )
 
 
-def base_layout() -> dict[str, Any]:
-    """What all figures share."""
-    return {
-        "font": {"family": FONT, "size": 13, "color": INK},
-        "margin": {"l": 64, "r": 16, "t": 12, "b": 48},
-        "paper_bgcolor": "rgba(0,0,0,0)",
-        "plot_bgcolor": "rgba(0,0,0,0)",
-        "hoverlabel": {"font": {"family": FONT, "size": 13}},
-        "modebar": {"bgcolor": "rgba(0,0,0,0)", "color": "#9aa5b1", "activecolor": INK},
-        "legend": {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom", "xanchor": "left"},
-    }
+def weight_charts(comparison: Comparison) -> list[Chart]:
+    """One histogram for each method whose weights differ between samples."""
+    pooled = {label: pooled_weights(trials) for label, trials in comparison.methods.items()}
+    return [
+        _histogram(label, comparison.methods[label], weights)
+        for label, weights in pooled.items()
+        if weights
+    ]
 
 
-def axis(title: str, **options: Any) -> dict[str, Any]:
-    """A quiet axis: thin rules, no box."""
+def pooled_weights(trials: Sequence[Trial]) -> dict[str, NDArray[np.float64]]:
+    """Settled weights by group of samples, over all seeds; empty where a method has none."""
+    pools: dict[str, list[NDArray[np.float64]]] = {}
+    for trial in trials:
+        weights = settled_weights(trial.run)
+        if weights is None:
+            continue
+        seen = np.isfinite(weights)
+        parts = groups(trial.run.samples()) or {ALL: np.ones_like(seen)}
+        for name, members in parts.items():
+            pools.setdefault(name, []).append(weights[seen & members])
+    return {name: np.concatenate(parts) for name, parts in pools.items()}
+
+
+def _histogram(
+    label: str, trials: Sequence[Trial], weights: Mapping[str, NDArray[np.float64]]
+) -> Chart:
+    everything = np.concatenate(list(weights.values()))
+    # A few heavy samples would stretch the axis: what lies above goes into the last step.
+    limit = max(float(np.quantile(everything, 0.995)), 1.2)
+    edges = np.linspace(0.0, limit, BINS + 1)
+    means = ", ".join(f"{name} {part.mean():.2f}" for name, part in weights.items() if part.size)
+    known = [t.summary.weight_auroc for t in trials if t.summary.weight_auroc is not None]
+    area = f" AUROC {np.mean(known):.3f}." if known else ""
+    return Chart(
+        title=label,
+        caption=f"Mean weight: {means}.{area}",
+        description=f"Histogram of the weights of {label}, averaged over its last {WINDOW} "
+        f"weighted epochs. Mean weight: {means}.{area}",
+        data=[
+            _steps(name, part, edges, place) for place, (name, part) in enumerate(weights.items())
+        ],
+        layout=_layout(
+            _axis("mean weight of a sample", showgrid=False, range=[0, limit]),
+            _axis("share of the group", tickformat=".0%", rangemode="tozero"),
+            shapes=[_LINE_AT_ONE],
+        ),
+    )
+
+
+def _steps(
+    name: str, weights: NDArray[np.float64], edges: NDArray[np.float64], place: int
+) -> dict[str, Any]:
+    """A step from each edge to the next; the last height is repeated to reach the last edge."""
+    counts = np.histogram(np.minimum(weights, edges[-1]), edges)[0]
+    shares = (counts / max(1, weights.size)).round(6).tolist()
+    colour = GROUPS[place % len(GROUPS)]
     return {
-        "title": {"text": title, "font": {"size": 13, "color": MUTED}, "standoff": 10},
-        "gridcolor": RULE,
-        "linecolor": RULE,
-        "zeroline": False,
-        "tickfont": {"color": MUTED},
-        "automargin": True,
-        **options,
+        "type": "scatter",
+        "mode": "lines",
+        "name": name,
+        "x": edges.round(4).tolist(),
+        "y": [*shares, shares[-1]],
+        "line": {"shape": "hv", "width": 1.5, "color": colour},
+        "fill": "tozeroy",
+        "fillcolor": translucent(colour, 0.35),
+        "hovertemplate": "%{y:.1%}",
     }
 
 
@@ -156,22 +234,41 @@ def _band(label: str, line: Curve, colour: str) -> dict[str, Any]:
     }
 
 
-def _line_layout(quantity: str, limits: list[float]) -> dict[str, Any]:
+def _layout(xaxis: dict[str, Any], yaxis: dict[str, Any], **more: Any) -> dict[str, Any]:
+    """What all charts share, with axes of their own."""
     return {
-        **base_layout(),
+        "font": {"family": FONT, "size": 13, "color": INK},
+        "margin": {"l": 64, "r": 16, "t": 12, "b": 48},
+        "paper_bgcolor": "rgba(0,0,0,0)",
+        "plot_bgcolor": "rgba(0,0,0,0)",
+        "hoverlabel": {"font": {"family": FONT, "size": 13}},
+        "modebar": {"bgcolor": "rgba(0,0,0,0)", "color": "#9aa5b1", "activecolor": INK},
+        "legend": {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom", "xanchor": "left"},
         "hovermode": "x unified",
-        "xaxis": axis("epoch", showgrid=False, rangemode="tozero", hoverformat="d"),
-        "yaxis": axis(quantity, tickformat=".0%", range=limits),
+        "xaxis": xaxis,
+        "yaxis": yaxis,
+        **more,
     }
 
 
-def _settled_range(curves: Sequence[Curve]) -> tuple[float, float]:
-    """The range after the first tenth of the epochs: the first steep ones would hide the rest."""
-    late = [line.mean[max(1, len(line.mean) // 10) :] for line in curves if len(line.mean) > 1]
-    values = np.concatenate(late or [line.mean for line in curves])
-    low, high = float(values.min()), float(values.max())
-    room = max(0.08 * (high - low), 0.01)
-    return max(0.0, low - room), min(1.0, high + room)
+def _axis(title: str, **options: Any) -> dict[str, Any]:
+    """A quiet axis: thin rules, no box."""
+    return {
+        "title": {"text": title, "font": {"size": 13, "color": MUTED}, "standoff": 10},
+        "gridcolor": RULE,
+        "linecolor": RULE,
+        "zeroline": False,
+        "tickfont": {"color": MUTED},
+        "automargin": True,
+        **options,
+    }
+
+
+def _line_layout(quantity: str, limits: list[float]) -> dict[str, Any]:
+    return _layout(
+        _axis("epoch", showgrid=False, rangemode="tozero", hoverformat="d"),
+        _axis(quantity, tickformat=".0%", range=limits),
+    )
 
 
 def _ends(curves: Mapping[str, Curve]) -> str:

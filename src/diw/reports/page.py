@@ -4,21 +4,23 @@ The same records give the same bytes: nothing here reads a clock.
 """
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from html import escape
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from diw._version import __version__
-from diw.records import Run, replacing
-from diw.reports.compare_table import compare_table
-from diw.reports.comparison import Comparison, compare_runs
-from diw.reports.figures import Figure, accuracy_figure, ess_figure
-from diw.reports.findings import finding
-from diw.reports.histograms import LEGEND, weight_figures
+from diw.records import write_text
+from diw.reports.comparison import Comparison, compare_table, finding, runs_table
+from diw.reports.figures import (
+    WEIGHTS_LEGEND,
+    Chart,
+    accuracy_chart,
+    ess_chart,
+    weight_charts,
+)
 from diw.reports.palette import Look, looks
-from diw.reports.runs_table import runs_table
 from diw.reports.table import to_html
 from diw.reports.words import Description, count, describe
 
@@ -30,42 +32,41 @@ _POLICY = (
 HOW_TO_READ = """
 <dl>
 <dt>Last accuracy</dt>
-<dd>Test accuracy after the final epoch: what one gets without looking at the test set.</dd>
+<dd>Test accuracy after the final epoch: what you get without looking at the test set.</dd>
 <dt>Best accuracy</dt>
 <dd>The highest of any epoch. Choosing it needs the test set, so it is an upper limit. A last
 accuracy far below the best one is what memorised noise looks like.</dd>
 <dt>Weights</dt>
-<dd>Each training sample's weight, averaged over the last ten epochs in which the method weighed
-(one mini-batch alone is noisy). They have mean one in a mini-batch; unweighted training gives every
-sample the weight one, the dotted line.</dd>
+<dd>Weight of each training sample, averaged over the last ten epochs in which the method weighed
+(one mini-batch alone is noisy). Their mean is one in each mini-batch; unweighted training gives
+every sample the weight one, the dotted line.</dd>
 <dt>Weight AUROC</dt>
-<dd>The chance that a sample with an intact label weighs more than a mislabelled one:
-1 tells them apart perfectly, 0.5 not at all.</dd>
+<dd>The probability that a sample with an intact label weighs more than a mislabelled one:
+1 is perfect separation, 0.5 none.</dd>
 <dt>Effective sample size (ESS)</dt>
-<dd>How many equally weighted samples would inform as much, as a share (Kish). Low values
-mean that few samples carry the training.</dd>
+<dd>How many equally weighted samples would inform as much, as a share of all (Kish). A low value
+means that few samples carry the training.</dd>
 <dt>Best and comparable</dt>
-<dd>From three seeds on: the best mean, and the methods that a paired t-test at 5% does not tell
-from it. Methods share data, noise and initialisation seed by seed, so the pairing is fair.</dd>
+<dd>With three seeds or more: the best mean, and the methods that a paired t-test at 5% cannot
+distinguish from it. For each seed the methods share data, noise and initialisation, so the pairing
+is fair.</dd>
 </dl>
 """
 
 
-def write_report(runs: Iterable[Run], path: Path) -> None:
-    """Write the report on the finished runs among `runs` to `path`, atomically."""
-    page = render_page(compare_runs(runs))
+def write_report(comparisons: Sequence[Comparison], path: Path) -> None:
+    """Write the report on `comparisons` to `path`, atomically."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with replacing(path) as temporary:
-        temporary.write_text(page, encoding="utf-8")
+    write_text(path, render(comparisons))
 
 
-def render_page(comparisons: Sequence[Comparison]) -> str:
+def render(comparisons: Sequence[Comparison]) -> str:
     """The whole page; a section for each comparison."""
     from plotly.offline import get_plotlyjs
 
     styles = looks(label for comparison in comparisons for label in comparison.methods)
-    drawings: list[dict[str, Any]] = []
-    sections = [_section(comparison, styles, drawings) for comparison in comparisons]
+    charts: list[dict[str, Any]] = []
+    sections = [_section(comparison, styles, charts) for comparison in comparisons]
     words = describe(comparisons[0].spec)
     alone = len(comparisons) == 1
     title = (
@@ -73,33 +74,55 @@ def render_page(comparisons: Sequence[Comparison]) -> str:
     )
     body = sections[0] if alone else "\n".join(map(_framed, comparisons, sections))
     lede = _lede(comparisons[0], words) if alone else ""
+    return html_page(
+        title,
+        policy=_POLICY,
+        header=f"""<p class="kicker">diw report</p>
+<h1>{escape(title)}</h1>
+{lede}""",
+        body=f"""{body}
+<section aria-labelledby="how">
+<h2 id="how">How to read this</h2>
+{HOW_TO_READ}
+</section>""",
+        scripts=f"""<script type="application/json" id="drawings">{_script_json(charts)}</script>
+<script>{get_plotlyjs()}</script>
+<script>{_asset("page.js")}</script>
+""",
+    )
+
+
+def html_page(
+    title: str, *, policy: str, header: str, body: str, style: str = "", scripts: str = ""
+) -> str:
+    """A page of HTML in the style of all reports.
+
+    Args:
+        title: As text; the other parts are markup.
+        policy: What the page may load and run (Content-Security-Policy).
+        header: The head of the page, with its h1.
+        body: What follows.
+        style: CSS after that of all pages.
+        scripts: After everything else.
+    """
     return f"""<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="{_POLICY}">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
 <title>{escape(title)}</title>
-<style>{_asset("page.css")}</style>
+<style>{_asset("page.css")}{style}</style>
 </head>
 <body>
 <main>
 <header>
-<p class="kicker">diw report</p>
-<h1>{escape(title)}</h1>
-{lede}
+{header}
 </header>
 {body}
-<section aria-labelledby="how">
-<h2 id="how">How to read this</h2>
-{HOW_TO_READ}
-</section>
 <footer>Made by diw {escape(__version__)} from run records alone.</footer>
 </main>
-<script type="application/json" id="drawings">{_script_json(drawings)}</script>
-<script>{get_plotlyjs()}</script>
-<script>{_asset("page.js")}</script>
-</body>
+{scripts}</body>
 </html>
 """
 
@@ -129,21 +152,19 @@ def _framed(comparison: Comparison, section: str) -> str:
     )
 
 
-def _section(
-    comparison: Comparison, styles: dict[str, Look], drawings: list[dict[str, Any]]
-) -> str:
-    weights = weight_figures(comparison)
-    sizes = ess_figure(comparison, styles)
+def _section(comparison: Comparison, styles: dict[str, Look], charts: list[dict[str, Any]]) -> str:
+    weights = weight_charts(comparison)
+    sizes = ess_chart(comparison, styles)
     parts = [f"<section>\n<h2>Results</h2>\n{to_html(compare_table(comparison))}\n</section>"]
-    parts.append(_figure_section(accuracy_figure(comparison, styles), drawings))
+    parts.append(_figure_section(accuracy_chart(comparison, styles), charts))
     if weights:
-        panels = "\n".join(_figure(figure, drawings, "panel", "h3") for figure in weights)
+        panels = "\n".join(_figure(chart, charts, "panel", "h3") for chart in weights)
         parts.append(
-            f"<section>\n<h2>Where the weights went</h2>\n<p>{escape(LEGEND)}</p>\n"
+            f"<section>\n<h2>Where the weights went</h2>\n<p>{escape(WEIGHTS_LEGEND)}</p>\n"
             f'<div class="panels">\n{panels}\n</div>\n</section>'
         )
     if sizes is not None:
-        parts.append(_figure_section(sizes, drawings))
+        parts.append(_figure_section(sizes, charts))
     parts.append(
         f"<details>\n<summary>Every run</summary>\n{to_html(runs_table(comparison))}\n</details>\n"
         "<details>\n<summary>What all runs share</summary>\n"
@@ -152,22 +173,22 @@ def _section(
     return "\n".join(parts)
 
 
-def _figure_section(figure: Figure, drawings: list[dict[str, Any]]) -> str:
-    heading = f"<h2>{escape(figure.title)}</h2>"
-    return f"<section>\n{heading}\n{_figure(figure, drawings, 'wide', None)}\n</section>"
+def _figure_section(chart: Chart, charts: list[dict[str, Any]]) -> str:
+    heading = f"<h2>{escape(chart.title)}</h2>"
+    return f"<section>\n{heading}\n{_figure(chart, charts, 'wide', None)}\n</section>"
 
 
-def _figure(figure: Figure, drawings: list[dict[str, Any]], kind: str, heading: str | None) -> str:
-    """The figure's place in the page; the drawing itself joins `drawings`."""
-    name = f"figure-{len(drawings)}"
-    drawings.append({"id": name, **figure.as_json()})
-    title = f"<{heading}>{escape(figure.title)}</{heading}>\n" if heading else ""
+def _figure(chart: Chart, charts: list[dict[str, Any]], kind: str, heading: str | None) -> str:
+    """The figure's place in the page; the drawing itself joins `charts`."""
+    name = f"figure-{len(charts)}"
+    charts.append({"id": name, **chart.as_json()})
+    title = f"<{heading}>{escape(chart.title)}</{heading}>\n" if heading else ""
     return (
         f'<figure class="{kind}">\n{title}'
         f'<div id="{name}" class="drawing" role="img" '
-        f'aria-label="{escape(figure.description, quote=True)}"></div>\n'
-        f"<noscript><p>{escape(figure.description)}</p></noscript>\n"
-        f"<figcaption>{escape(figure.caption)}</figcaption>\n</figure>"
+        f'aria-label="{escape(chart.description, quote=True)}"></div>\n'
+        f"<noscript><p>{escape(chart.description)}</p></noscript>\n"
+        f"<figcaption>{escape(chart.caption)}</figcaption>\n</figure>"
     )
 
 

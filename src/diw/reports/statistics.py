@@ -1,4 +1,4 @@
-"""Methods over paired trials: means, deviations, and which ones the data cannot tell apart."""
+"""Methods over paired trials: means, deviations, and which differences are significant."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ LEVEL = 0.05
 MARK_FROM = 3
 """The fewest shared seeds with which `diw compare` claims a test."""
 
-Verdict = Literal["best", "comparable", "worse"]
+Mark = Literal["best", "comparable", "worse"]
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Standing:
     std: float | None
     """Over trials, with n − 1; None for a single trial."""
     trials: int
-    verdict: Verdict | None = None
+    mark: Mark | None = None
     """None where too few trials are shared to claim anything."""
     p_value: float | None = None
     """Of the paired test against the best method; None for the best itself."""
@@ -62,15 +62,15 @@ def standings(
     higher_is_better: bool = True,
     level: float = LEVEL,
 ) -> dict[str, Standing]:
-    """Mark the best method and those that a paired t-test cannot tell from it.
+    """Mark the best method and those that a paired t-test cannot distinguish from it.
 
     The best is the one with the best mean among those with enough trials; the
     others are compared with it on the seeds that both have. Where fewer than two
-    methods have enough trials there is nothing to compare and nobody is marked.
+    methods have enough trials there is nothing to compare and none is marked.
 
     Args:
         trials: For each method its value by seed.
-        min_trials: The fewest shared seeds for a verdict, at least 2.
+        min_trials: The fewest shared seeds for a mark, at least 2.
         higher_is_better: False for errors and distances.
         level: Of the test; below it a method is worse.
     """
@@ -99,10 +99,10 @@ def _judge(
     min_trials: int,
     level: float,
 ) -> Standing:
-    verdict: Verdict | None = "best" if is_best else None
+    mark: Mark | None = "best" if is_best else None
     p_value = None
     shared = sorted(own.keys() & best.keys())
     if not is_best and len(shared) >= min_trials:
         p_value = paired_p_value([own[seed] for seed in shared], [best[seed] for seed in shared])
-        verdict = "worse" if p_value < level else "comparable"
-    return Standing(standing.mean, standing.std, standing.trials, verdict, p_value)
+        mark = "worse" if p_value < level else "comparable"
+    return Standing(standing.mean, standing.std, standing.trials, mark, p_value)

@@ -1,4 +1,4 @@
-"""One run in a few numbers, from its records alone."""
+"""One run in a few numbers, from its records alone, and the weights it settled on."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -7,18 +7,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from diw.diagnostics import auroc
+from diw.diagnostics import auroc, mean_absolute_error, root_mean_square_error
 from diw.errors import UsageError
 from diw.records import Row, Run
-from diw.reports.weights import (
-    WINDOW,
-    distances_to_truth,
-    settled_weights,
-    weighted_epochs,
-)
+
+WINDOW = 10
+"""How many final epochs are averaged: the weights of one mini-batch are noisy."""
 
 BALANCED_RATIO = 1.5
 """Classes whose sizes differ by less than this factor count as balanced: chance does as much."""
+
+MOST_GROUPS = 4
+"""True weights that take more values than this are not a grouping of the samples."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Summary:
     last10_balanced_accuracy: float | None
     best_balanced_accuracy: float | None
     weight_auroc: float | None
-    """How well the settled weights tell intact from flipped labels; None where nobody can know."""
+    """AUROC of the settled weights, intact against flipped labels; None where that is unknown."""
     weight_mae: float | None
     """Mean absolute distance from the weights to the true ones; None where those are unknown."""
     weight_rmse: float | None
@@ -49,7 +49,7 @@ class Summary:
     """Wall-clock time of the run."""
     epochs: int
     balanced_classes: bool
-    """Whether training and test classes are of about one size."""
+    """Whether training and test classes are of about the same size."""
     scored_on: str
     """What the accuracies are of: "test", or "held-out trusted" where no test data were given."""
     run: str
@@ -68,7 +68,7 @@ def summarise(run: Run) -> Summary:
     samples = run.samples()
     accuracies = [float(row["test_accuracy"]) for row in rows]
     balanced = _column(rows, "balanced_accuracy")
-    distances = distances_to_truth(run, samples)
+    distances = _distances_to_truth(run, rows, samples.get("true_weights"))
     return Summary(
         method=run.spec.method,
         seed=run.spec.seed,
@@ -78,7 +78,7 @@ def summarise(run: Run) -> Summary:
         last_balanced_accuracy=balanced[-1] if balanced else None,
         last10_balanced_accuracy=float(np.mean(balanced[-WINDOW:])) if balanced else None,
         best_balanced_accuracy=max(balanced, default=None),
-        weight_auroc=_weight_auroc(run, samples),
+        weight_auroc=_weight_auroc(settled_weights(run, rows), samples.get("flipped")),
         weight_mae=distances[0] if distances else None,
         weight_rmse=distances[1] if distances else None,
         ess=_settled_ess(rows),
@@ -91,7 +91,7 @@ def summarise(run: Run) -> Summary:
 
 
 def results_json(spec: Mapping[str, Any], summaries: Iterable[Summary]) -> dict[str, Any]:
-    """The content of `--json FILE`: what was asked, and one entry a run."""
+    """The content of `--json FILE`: what was asked, and one entry per run."""
     return {"spec": dict(spec), "results": [summary.as_json() for summary in summaries]}
 
 
@@ -104,9 +104,58 @@ def _column(rows: Sequence[Row], key: str) -> list[float]:
     return [float(row[key]) for row in rows if row.get(key) is not None]
 
 
-def _weight_auroc(run: Run, samples: Mapping[str, NDArray[Any]]) -> float | None:
-    flipped = samples.get("flipped")
-    weights = settled_weights(run)
+def settled_weights(run: Run, rows: Sequence[Row] | None = None) -> NDArray[np.float64] | None:
+    """Mean weight of each training sample over the last ten weighted epochs.
+
+    Args:
+        run: Where the weights are.
+        rows: Its metrics, if they are at hand.
+
+    Returns:
+        Shape (n,), NaN for a sample that none of these epochs saw. None where
+        there is nothing to compare: no training weights, or all of them equal.
+    """
+    window = _window(run, _weighted_epochs(run.metrics() if rows is None else rows))
+    seen = np.isfinite(window)
+    if not seen.any() or np.ptp(window[seen]) == 0:
+        return None
+    counts = seen.sum(axis=0)
+    totals = np.where(seen, window, 0.0).sum(axis=0)
+    return np.divide(totals, counts, out=np.full(counts.shape, np.nan), where=counts > 0)
+
+
+def groups(samples: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[np.bool_]]:
+    """How a simulated shift divides the samples: masks of shape (n,) by name.
+
+    Label noise divides them into intact and mislabelled; a shift with few distinct
+    true weights (class prior) into one group for each. Empty where the truth is unknown.
+    """
+    if "flipped" in samples and samples["flipped"].any():
+        flipped = samples["flipped"].astype(bool)
+        return {"intact": ~flipped, "mislabelled": flipped}
+    if "true_weights" in samples:
+        true = samples["true_weights"].astype(np.float64)
+        values = np.unique(true.round(6))
+        if 1 < values.size <= MOST_GROUPS:
+            return {f"true weight {v:.3g}": np.isclose(true, v, atol=1e-6) for v in values}
+    return {}
+
+
+def _weighted_epochs(rows: Sequence[Row]) -> list[Row]:
+    """The last ten epochs in which the method weighed; warm-up epochs do not count."""
+    return [row for row in rows if row.get("weighted")][-WINDOW:]
+
+
+def _window(run: Run, rows: Sequence[Row]) -> NDArray[np.float64]:
+    """The weights of these epochs, shape (epochs, n); (0, n) or (0, 0) where there are none."""
+    ledger = run.ledger()
+    epochs = [int(row["epoch"]) - 1 for row in rows]
+    return np.asarray(ledger[[epoch for epoch in epochs if epoch < len(ledger)]], dtype=np.float64)
+
+
+def _weight_auroc(
+    weights: NDArray[np.float64] | None, flipped: NDArray[Any] | None
+) -> float | None:
     if flipped is None or weights is None:
         return None
     seen = np.isfinite(weights)
@@ -116,9 +165,32 @@ def _weight_auroc(run: Run, samples: Mapping[str, NDArray[Any]]) -> float | None
     return auroc(weights[seen], intact)
 
 
+def _distances_to_truth(
+    run: Run, rows: Sequence[Row], true: NDArray[Any] | None
+) -> tuple[float, float] | None:
+    """Mean absolute and root-mean-square distance from the weights to the true ones.
+
+    The weights of each epoch are compared and the distances averaged over the last ten
+    weighted epochs (over the last ten of all where the method never weighs): averaging
+    the weights first would hide what training really saw. None where either is unknown.
+    """
+    pairs: list[tuple[float, float]] = []
+    if true is None:
+        return None
+    for weights in _window(run, _weighted_epochs(rows) or rows[-WINDOW:]):
+        seen = np.isfinite(weights)
+        if seen.any():
+            w, t = weights[seen], true[seen]
+            pairs.append((mean_absolute_error(w, t), root_mean_square_error(w, t)))
+    if not pairs:
+        return None
+    mae, rmse = np.mean(pairs, axis=0)
+    return float(mae), float(rmse)
+
+
 def _settled_ess(rows: Sequence[Row]) -> float | None:
     """Over the epochs that `weight_auroc` looks at; of all where the method never weighs."""
-    sizes = _column(weighted_epochs(list(rows)), "ess") or _column(rows, "ess")[-WINDOW:]
+    sizes = _column(_weighted_epochs(rows), "ess") or _column(rows, "ess")[-WINDOW:]
     return float(np.mean(sizes)) if sizes else None
 
 
@@ -132,7 +204,7 @@ def _train_is_balanced(samples: Mapping[str, NDArray[Any]]) -> bool:
 
 
 def _test_is_balanced(rows: Sequence[Row]) -> bool:
-    """With test classes of one size the two accuracies are the same number."""
+    """With test classes of the same size the two accuracies are the same number."""
     return all(
         abs(float(row["balanced_accuracy"]) - float(row["test_accuracy"])) < 1e-6
         for row in rows

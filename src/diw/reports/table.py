@@ -1,16 +1,21 @@
-"""A `Table` as text for a terminal, a pipe, Markdown, LaTeX, CSV and HTML."""
+"""A table: what its cells hold, and how each format shows it.
+
+A terminal, plain text, Markdown, LaTeX, CSV and HTML are made from the same `Table`.
+"""
 
 import csv
 import io
 import os
 import sys
+from dataclasses import dataclass
 from html import escape
-from typing import TYPE_CHECKING, TextIO
-
-from diw.reports.tables import Cell, Table
+from typing import TYPE_CHECKING, Literal, TextIO
 
 if TYPE_CHECKING:
     import rich.table
+
+EMPTY = "–"
+"""Shown where there is no number."""
 
 _LATEX = {
     "\\": r"\textbackslash{}",
@@ -29,6 +34,75 @@ _LATEX = {
     "†": r"$\dagger$",
     "×": r"$\times$",
 }
+
+
+@dataclass(frozen=True)
+class Column:
+    """A heading: `title` for readers, `key` for programs (CSV)."""
+
+    key: str
+    title: str
+    align: Literal["left", "right"] = "right"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A value as shown, and as it is."""
+
+    text: str
+    value: str | float | None = None
+    """Full precision, for CSV."""
+    spread: float | None = None
+    """The standard deviation over trials, where there is one."""
+    strong: bool = False
+    """Best or comparable: bold where a format can, an asterisk where it cannot."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """Columns, rows of as many cells, a caption above and notes below."""
+
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    caption: str = ""
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for row in self.rows:
+            if len(row) != len(self.columns):
+                raise ValueError(f"rows: {len(row)} cells for {len(self.columns)} columns")
+
+
+def text_cell(text: str) -> Cell:
+    """A cell of words."""
+    return Cell(text, text)
+
+
+def number_cell(
+    mean: float | None,
+    std: float | None = None,
+    *,
+    scale: float = 1.0,
+    digits: int = 2,
+    strong: bool = False,
+    show_spread: bool = True,
+) -> Cell:
+    """A cell `mean ± std`, or a dash where there is no number.
+
+    Args:
+        mean: The value as it is.
+        std: Its standard deviation over trials, or None.
+        scale: Factor of the shown numbers (100 for per cent).
+        digits: Decimals shown.
+        strong: See `Cell.strong`.
+        show_spread: Whether the deviation is shown, not only kept.
+    """
+    if mean is None:
+        return Cell(EMPTY)
+    text = f"{scale * mean:,.{digits}f}"
+    if std is not None and show_spread:
+        text += f" ± {scale * std:.{digits}f}"
+    return Cell(text, mean, std, strong)
 
 
 def is_interactive(stream: TextIO) -> bool:

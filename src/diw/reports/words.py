@@ -1,9 +1,21 @@
-"""A spec in words, for titles."""
+"""Specs and shifts in words, for titles and captions."""
 
-import re
 from dataclasses import dataclass
 
+from diw.errors import UsageError
 from diw.records import RunSpec
+from diw.shifts import (
+    Contaminated,
+    Covariate,
+    LongTail,
+    Matrix,
+    Pair,
+    Prior,
+    Stage,
+    Symmetric,
+    number_text,
+    parse_shift,
+)
 
 _DATA = {
     "embedded": "Fashion-MNIST",
@@ -12,7 +24,6 @@ _DATA = {
     "cifar-100": "CIFAR-100",
 }
 _MODELS = {"lenet5": "LeNet-5", "resnet32": "ResNet-32", "mlp": "MLP", "auto": "default network"}
-_FLIPS = {"symmetric": "symmetric", "pair": "pair-flip"}
 
 
 @dataclass(frozen=True)
@@ -33,7 +44,40 @@ def describe(spec: RunSpec) -> Description:
         parts.append(_trusted(spec.trusted))
     parts.append(count(spec.recipe.epochs, "epoch"))
     parts.append(f"batches of {spec.recipe.batch_size}")
-    return Description(_title(_DATA.get(spec.data, spec.data), spec.shift), ", ".join(parts))
+    data, shift = data_title(spec.data), shift_in_words(spec.shift)
+    plain = spec.shift == "none"
+    title = f"{data}, {shift}" if plain else f"{shift[0].upper()}{shift[1:]} on {data}"
+    return Description(title, ", ".join(parts))
+
+
+def data_title(data: str) -> str:
+    """A data set as readers know it; a path as it is."""
+    return _DATA.get(data, data)
+
+
+def shift_in_words(shift: str) -> str:
+    """`symmetric:0.4` as "40% symmetric label noise"; what cannot be read as it was given."""
+    try:
+        stages = parse_shift(shift).stages
+    except UsageError:
+        return f"shift {shift}"
+    return " and ".join(map(_stage_in_words, stages)) or "no simulated shift"
+
+
+def short_shift(shift: str) -> str:
+    """`pair:0.3` as "0.3 pair", `prior:0.2,100` as "ratio 100:1"; others as they are."""
+    match parse_shift(shift).stages:
+        case (Pair() | Symmetric() as noise,):
+            return f"{noise.values} {noise.name}"
+        case (Prior(ratio=ratio),):
+            return f"ratio {number_text(ratio)}:1"
+        case _:
+            return shift
+
+
+def count(number: int, thing: str) -> str:
+    """`2 seeds`, `1 seed`, `10,000 samples`."""
+    return f"{number:,} {thing}" if number == 1 else f"{number:,} {thing}s"
 
 
 def _trusted(trusted: int | str) -> str:
@@ -46,48 +90,27 @@ def _trusted(trusted: int | str) -> str:
     return f"trusted: {trusted}"
 
 
-def _title(data: str, shift: str) -> str:
-    if shift == "none":
-        return f"{data}, no simulated shift"
-    words = shift_in_words(shift)
-    return f"{words[0].upper()}{words[1:]} on {data}"
+def _stage_in_words(stage: Stage) -> str:
+    match stage:
+        case Symmetric(rate=rate):
+            return f"{_percent(rate)} symmetric label noise"
+        case Pair(rate=rate):
+            return f"{_percent(rate)} pair-flip label noise"
+        case Matrix(source=source):
+            return f"label noise by {source}"
+        case Contaminated(rate=None, source=source):
+            return f"contamination of the classes by {source}"
+        case Contaminated(rate=float(rate)):
+            return f"{_percent(rate)} contamination of the classes"
+        case Prior(minority=minority, ratio=ratio):
+            return f"class-prior shift ({_percent(minority)} minority, {number_text(ratio)}:1)"
+        case LongTail(ratio=ratio):
+            return f"long-tailed classes ({number_text(ratio)}:1)"
+        case Covariate(strength=strength):
+            return f"covariate shift (strength {number_text(strength)})"
+        case _:
+            return f"shift {stage.text}"
 
 
-def shift_in_words(shift: str) -> str:
-    """`symmetric:0.4` as "40% symmetric label noise"; what is not known as it was given."""
-    parts = re.split(r"\+(?=[a-z]+:)", shift)
-    return " and ".join(map(_part_in_words, parts))
-
-
-def _part_in_words(part: str) -> str:
-    name, _, argument = part.partition(":")
-    numbers = argument.split(",")
-    try:
-        match name:
-            case "none":
-                return "no simulated shift"
-            case "symmetric" | "pair":
-                return f"{_percent(numbers[0])} {_FLIPS[name]} label noise"
-            case "matrix":
-                return f"label noise by {argument}"
-            case "contaminated":
-                return f"{_percent(numbers[0])} contamination of the classes"
-            case "prior":
-                return f"class-prior shift ({_percent(numbers[0])} minority, {numbers[1]}:1)"
-            case "longtail":
-                return f"long-tailed classes ({numbers[0]}:1)"
-            case "covariate":
-                return f"covariate shift (strength {numbers[0]})"
-            case _:
-                return f"shift {part}"
-    except (ValueError, IndexError):
-        return f"shift {part}"
-
-
-def _percent(fraction: str) -> str:
-    return f"{100 * float(fraction):.4g}%"
-
-
-def count(number: int, thing: str) -> str:
-    """`2 seeds`, `1 seed`, `10,000 samples`."""
-    return f"{number:,} {thing}" if number == 1 else f"{number:,} {thing}s"
+def _percent(fraction: float) -> str:
+    return f"{100 * fraction:.4g}%"

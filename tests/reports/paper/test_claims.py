@@ -8,10 +8,8 @@ import pytest
 from diw.experiments.catalogue import catalogue
 from diw.experiments.plan import cell_json, plan
 from diw.records import Run
-from diw.reports.paper import read_sheet
-from diw.reports.paper.claims import KINDS, verdicts
-from diw.reports.paper.evidence import concentration, denoising, ones_distance
-from diw.reports.paper.verdict import Verdict
+from diw.reports.paper.claims import KINDS, Verdict, verdicts
+from diw.reports.paper.results import concentration, denoising, ones_distance, read_sheet
 from tests.reports.paper.factory import cell, published, trials, write_experiment, write_run
 
 

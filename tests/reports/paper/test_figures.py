@@ -6,12 +6,17 @@ import numpy as np
 import pytest
 
 from diw.records import Run
-from diw.reports.paper import read_sheet
-from diw.reports.paper.distributions import final_weights, weight_drawings
-from diw.reports.paper.embedding import project, tsne_drawings
-from diw.reports.paper.figures import accuracy_curves, denoising_curves
+from diw.reports.paper.figures import (
+    accuracy_curves,
+    denoising_curves,
+    final_weights,
+    project,
+    trusted_size_drawing,
+    tsne_drawings,
+    weight_drawings,
+)
+from diw.reports.paper.results import read_sheet
 from diw.reports.paper.style import CLASSES, METHODS, look
-from diw.reports.paper.trusted_size import trusted_size_drawing
 from tests.reports.paper.factory import cell, trials, write_experiment, write_run
 
 matplotlib = pytest.importorskip("matplotlib")

@@ -9,9 +9,10 @@ import pytest
 from scipy.stats import ttest_rel
 
 from diw.errors import UsageError
-from diw.reports.paper import read_section, read_sheet, write_page, write_sheet
-from diw.reports.paper.results import short_shift
+from diw.reports.paper.page import write_page
+from diw.reports.paper.results import read_sheet
 from diw.reports.paper.tables import detail_table, matrix_table
+from diw.reports.paper.write import read_section, write_sheet
 from diw.reports.table import to_csv, to_latex, to_markdown, to_plain
 from tests.reports.paper.factory import cell, published, trials, write_experiment, write_run
 
@@ -166,9 +167,3 @@ def test_files_and_page(folder: Path) -> None:
 def test_a_folder_without_an_experiment_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"holds no experiment\.json"):
         read_sheet(tmp_path)
-
-
-def test_shifts_in_short() -> None:
-    assert short_shift("pair:0.3") == "0.3 pair"
-    assert short_shift("prior:0.2,200") == "ratio 200:1"
-    assert short_shift("longtail:10") == "longtail:10"

@@ -3,14 +3,13 @@
 from base64 import b64encode
 from collections.abc import Sequence
 from html import escape
-from importlib.resources import files
 from pathlib import Path
 
-from diw._version import __version__
-from diw.records import replacing
+from diw.records import write_text
+from diw.reports.page import html_page
+from diw.reports.paper.claims import Verdict
 from diw.reports.paper.tables import SCALE_NOTES, detail_table, matrix_table, metrics_of
-from diw.reports.paper.verdict import Verdict
-from diw.reports.paper.write import Figure, Section
+from diw.reports.paper.write import Picture, Section
 from diw.reports.table import to_html
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
@@ -32,43 +31,23 @@ _CLASSES = {
 
 
 def write_page(sections: Sequence[Section], path: Path) -> None:
-    """Write the page of these experiments to `path`, atomically."""
-    with replacing(path) as temporary:
-        temporary.write_text(render(sections), encoding="utf-8")
-
-
-def render(sections: Sequence[Section]) -> str:
-    """The whole page; it loads nothing and runs nothing."""
+    """Write the page of these experiments to `path`, atomically; it loads and runs nothing."""
     scale = sections[0].sheet.scale if sections else "smoke"
-    style = files("diw.reports").joinpath("page.css").read_text(encoding="utf-8")
     links = "".join(
         f'<li><a href="#{escape(s.sheet.name)}">{escape(str(s.sheet.facts["title"]))}</a></li>'
         for s in sections
     )
-    body = "\n".join(map(_section, sections))
-    return f"""<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="{_POLICY}">
-<title>Reproduction, {escape(scale)} scale</title>
-<style>{style}{_CSS}</style>
-</head>
-<body>
-<main>
-<header>
-<p class="kicker">diw reproduce</p>
+    page = html_page(
+        f"Reproduction, {scale} scale",
+        policy=_POLICY,
+        style=_CSS,
+        header=f"""<p class="kicker">diw reproduce</p>
 <h1>Dynamic importance weighting, reproduced</h1>
 <p>Fang et al. 2020, ours beside the published numbers. {escape(SCALE_NOTES[scale])}</p>
-<nav aria-label="Results"><ul>{links}</ul></nav>
-</header>
-{body}
-<footer>Made by diw {escape(__version__)} from run records alone.</footer>
-</main>
-</body>
-</html>
-"""
+<nav aria-label="Results"><ul>{links}</ul></nav>""",
+        body="\n".join(map(_section, sections)),
+    )
+    write_text(path, page)
 
 
 def _section(section: Section) -> str:
@@ -82,7 +61,7 @@ def _section(section: Section) -> str:
         parts.append(f'<ul class="verdicts">{"".join(map(_verdict, section.verdicts))}</ul>')
     if metrics_of(section.sheet):
         parts.append(to_html(matrix_table(section.sheet)))
-    parts += map(_figure, section.figures)
+    parts += map(_picture, section.pictures)
     parts += [f'<p class="note">{escape(note)}</p>' for note in section.notes]
     if metrics_of(section.sheet):
         parts.append(_details("Every cell", to_html(detail_table(section.sheet))))
@@ -98,9 +77,9 @@ def _verdict(verdict: Verdict) -> str:
     )
 
 
-def _figure(figure: Figure) -> str:
-    data = b64encode(figure.path.read_bytes()).decode("ascii")
-    caption = escape(figure.caption)
+def _picture(picture: Picture) -> str:
+    data = b64encode(picture.path.read_bytes()).decode("ascii")
+    caption = escape(picture.caption)
     return (
         f'<figure><img src="data:image/png;base64,{data}" alt="{caption}">'
         f"<figcaption>{caption}</figcaption></figure>"

@@ -11,15 +11,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
+
 from diw.errors import UsageError
-from diw.records import Run
+from diw.records import EXPERIMENT, RUNS, Published, Run
 from diw.reports.comparison import Trial
 from diw.reports.statistics import Standing, standings
 from diw.reports.summary import Summary, summarise
-
-EXPERIMENT = "experiment.json"
-RUNS = "runs"
-"""The folder of runs, beside the experiments' folders."""
+from diw.reports.words import data_title, short_shift
+from diw.shifts import Prior, parse_shift
 
 FEWEST = 2
 """Trials below which no test is claimed."""
@@ -34,21 +34,10 @@ _ATTRIBUTES: dict[Metric, tuple[str, float]] = {
     "rmse": ("weight_rmse", 1.0),
 }
 
-_TITLES = {"fashion-mnist": "Fashion-MNIST", "cifar-10": "CIFAR-10", "cifar-100": "CIFAR-100"}
-
 
 def lower_is_better(metric: Metric) -> bool:
     """Whether a metric is an error."""
     return metric in ("mae", "rmse")
-
-
-@dataclass(frozen=True)
-class Published:
-    """A number of the paper."""
-
-    mean: float
-    std: float
-    best: bool
 
 
 @dataclass(frozen=True, order=True)
@@ -62,22 +51,12 @@ class Setting:
     @property
     def data_title(self) -> str:
         """The data set as readers know it."""
-        return _TITLES.get(self.data, self.data)
+        return data_title(self.data)
 
     @property
     def label(self) -> str:
         """The shift in a few letters, and the variant if there is one."""
         return ", ".join(part for part in (short_shift(self.shift), self.variant) if part)
-
-
-def short_shift(shift: str) -> str:
-    """`pair:0.3` as "0.3 pair", `prior:0.2,100` as "ratio 100:1"; others as they are."""
-    kind, _, numbers = shift.partition(":")
-    if kind in ("pair", "symmetric"):
-        return f"{numbers} {kind}"
-    if kind == "prior":
-        return f"ratio {numbers.split(',')[1]}:1"
-    return shift
 
 
 @dataclass(frozen=True)
@@ -90,7 +69,6 @@ class Result:
     """"planned", "no data" or "absent"."""
     reason: str
     synthetic: bool
-    planned: int
     trials: tuple[Trial, ...]
     published: Mapping[str, Published]
 
@@ -138,6 +116,11 @@ class Sheet:
     def at(self, setting: Setting, method: str) -> Result:
         """One cell."""
         return self._by_place[setting, method]
+
+    def data_title(self, setting: Setting) -> str:
+        """The data set of a setting; generated images are named as such."""
+        synthetic = any(self.at(setting, method).synthetic for method in self.methods)
+        return f"{setting.data_title} (synthetic)" if synthetic else setting.data_title
 
     def standings(self, setting: Setting, metric: Metric) -> dict[str, Standing]:
         """The methods of one setting that have trials, the best and comparable ones marked."""
@@ -190,7 +173,62 @@ def _result(cell: Mapping[str, Any], runs: Path, known: dict[Path, Summary]) -> 
         state=cell["state"],
         reason=cell["reason"],
         synthetic=cell["synthetic"],
-        planned=len(cell["runs"]),
         trials=tuple(trials),
         published=published,
     )
+
+
+def concentration(run: Run) -> float | None:
+    """How concentrated the classes are in the last layer: Σ between / Σ total variance, in [0, 1].
+
+    1 where every class is a single point, 0 where all classes have one centre.
+    None where the run did not observe its hidden outputs.
+    """
+    kept = run.arrays("hidden")
+    if not kept:
+        return None
+    features = kept["features"].astype(np.float64)
+    labels = kept["true_labels"]
+    centred = features - features.mean(axis=0)
+    total = float((centred**2).sum())
+    between = sum(
+        float((labels == label).sum() * (centred[labels == label].mean(axis=0) ** 2).sum())
+        for label in np.unique(labels)
+    )
+    return between / total if total > 0 else 0.0
+
+
+def denoising(run: Run) -> tuple[float, float, float] | None:
+    """Final training accuracy on mislabelled data by given and by true label, and on intact data.
+
+    None where the run did not observe them.
+    """
+    keys = ("mislabelled_accuracy_given", "mislabelled_accuracy_true", "intact_accuracy")
+    last = run.metrics()[-1]
+    values = [last.get(key) for key in keys]
+    if any(value is None for value in values):
+        return None
+    given, true, intact = map(float, values)  # pyright: ignore[reportArgumentType]
+    return given, true, intact
+
+
+def ones_distance(shift: str, metric: str) -> float:
+    """The distance from weights of one to the true weights of the class-prior shift (μ, ρ).
+
+    Fang et al. 2020, supplement A.3: w* is 1−μ+μ/ρ for a majority and μ+ρ−μρ for a minority
+    class, of which a share μ/(μ+(1−μ)ρ) of the samples are.
+
+    Args:
+        shift: `prior:MU,RHO`.
+        metric: `mae` or `rmse`.
+    """
+    (prior,) = parse_shift(shift).stages
+    if not isinstance(prior, Prior):
+        raise UsageError(f"shift: {shift} is not a class-prior shift, prior:MINORITY,RATIO")
+    minority, ratio = prior.minority, prior.ratio
+    share = minority / (minority + (1 - minority) * ratio)
+    misses = np.array([minority - minority / ratio, (1 - minority) * (ratio - 1)])
+    shares = np.array([1 - share, share])
+    if metric == "mae":
+        return float(shares @ misses)
+    return float(np.sqrt(shares @ misses**2))

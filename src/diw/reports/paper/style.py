@@ -1,4 +1,4 @@
-"""One style for the paper's figures: the width of its text, colours that everyone tells apart."""
+"""One style for the paper's figures: text width, fonts, colours safe for colour blindness."""
 
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager

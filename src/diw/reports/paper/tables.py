@@ -2,17 +2,17 @@
 
 from collections.abc import Sequence
 
+from diw.records import Published
 from diw.reports.paper.results import (
     FEWEST,
     Metric,
-    Published,
     Result,
     Setting,
     Sheet,
     lower_is_better,
 )
 from diw.reports.statistics import Standing, mean_and_std
-from diw.reports.tables import EMPTY, Cell, Column, Table, number_cell, text_cell
+from diw.reports.table import EMPTY, Cell, Column, Table, number_cell, text_cell
 
 NAMES: dict[Metric, str] = {"accuracy": "accuracy %", "mae": "MAE", "rmse": "RMSE"}
 
@@ -50,7 +50,7 @@ def matrix_table(sheet: Sheet) -> Table:
 
 
 def detail_table(sheet: Sheet) -> Table:
-    """One row a cell with everything known of it: for spreadsheets and for the curious."""
+    """One row per cell with everything known of it: for spreadsheets and for the curious."""
     accuracy = "accuracy" in sheet.outputs
     columns = [
         Column("data", "data", "left"),
@@ -83,7 +83,7 @@ def _rows(sheet: Sheet, setting: Setting, metric: Metric) -> list[tuple[Cell, ..
     published = [result.published.get(metric) for result in results]
     ours = [_ours(result, places.get(result.method)) for result in results]
     suffix = f", {NAMES[metric]}" if metric != "accuracy" else ""
-    head = (text_cell(_data(results)), text_cell(setting.label + suffix))
+    head = (text_cell(sheet.data_title(setting)), text_cell(setting.label + suffix))
     if not any(published):
         return [(*head, text_cell("ours"), *ours)]
     blank = (Cell(""), Cell(""))
@@ -105,14 +105,14 @@ def _detail(
     result, place = sheet.at(setting, method), sheet.standings(setting, metric).get(method)
     number = result.published.get(metric)
     cells = [
-        text_cell(_data([result])),
+        text_cell(sheet.data_title(setting)),
         text_cell(setting.label),
         text_cell(NAMES[metric]),
         text_cell(method),
         text_cell(_state(result)),
         Cell(str(len(result.trials)), len(result.trials)),
         _ours(result, place),
-        text_cell((place.verdict if place else None) or ""),
+        text_cell((place.mark if place else None) or ""),
         number_cell(place.p_value if place else None, digits=3),
     ]
     if accuracy:
@@ -128,7 +128,7 @@ def _detail(
 def _ours(result: Result, place: Standing | None) -> Cell:
     if place is None:
         return Cell(_state(result))
-    return _number(place.mean, place.std, strong=place.verdict in ("best", "comparable"))
+    return _number(place.mean, place.std, strong=place.mark in ("best", "comparable"))
 
 
 def _theirs(number: Published | None) -> Cell:
@@ -162,11 +162,6 @@ def _state(result: Result) -> str:
     return "done" if result.trials else "not run"
 
 
-def _data(results: Sequence[Result]) -> str:
-    title = results[0].setting.data_title
-    return f"{title} (synthetic)" if results[0].synthetic else title
-
-
 def _caption(sheet: Sheet) -> str:
     return f"{sheet.facts['title']} ({sheet.facts['source']}), {sheet.scale} scale"
 
@@ -196,6 +191,6 @@ def _statistics_note(counts: Sequence[int], *, lower: bool) -> str:
     few = f"; below {FEWEST} trials no test is claimed" if counts[0] < FEWEST else ""
     return (
         f"Ours: mean (standard deviation) over {span} trials. Bold or *: the "
-        f"{'lowest' if lower else 'best'}, and what a paired t-test at 5% does not tell from it"
-        f"{few}."
+        f"{'lowest' if lower else 'best'}, and what a paired t-test at 5% cannot distinguish "
+        f"from it{few}."
     )

@@ -1,27 +1,24 @@
 """An experiment's files: Markdown, LaTeX and CSV tables, JSON results, PNG and PDF figures."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from diw.records import replacing, write_json
-from diw.reports.paper.claims import verdicts
+from diw.records import write_json, write_text
+from diw.reports.paper.claims import Verdict, verdicts
+from diw.reports.paper.figures import drawings
 from diw.reports.paper.results import Sheet
 from diw.reports.paper.tables import detail_table, matrix_table, metrics_of
-from diw.reports.paper.verdict import Verdict
 from diw.reports.table import to_csv, to_latex, to_markdown
-
-if TYPE_CHECKING:
-    from diw.reports.paper.style import Drawing
 
 NO_FIGURES = "figures need matplotlib and scikit-learn; install them with: pip install 'diw[paper]'"
 
 
 @dataclass(frozen=True)
-class Figure:
-    """A figure on disk."""
+class Picture:
+    """A drawing on disk."""
 
     path: Path
     """Its PNG; the PDF has the same name."""
@@ -34,7 +31,7 @@ class Section:
 
     sheet: Sheet
     verdicts: Sequence[Verdict]
-    figures: Sequence[Figure]
+    pictures: Sequence[Picture]
     notes: Sequence[str]
 
 
@@ -42,16 +39,17 @@ def write_sheet(sheet: Sheet) -> Section:
     """Write all files of an experiment into its folder; the same records give the same files."""
     found = verdicts(sheet)
     if metrics_of(sheet):
-        _write(sheet.folder / f"{sheet.name}.tex", to_latex(matrix_table(sheet)))
-        _write(sheet.folder / f"{sheet.name}.csv", to_csv(detail_table(sheet)))
+        write_text(sheet.folder / f"{sheet.name}.tex", to_latex(matrix_table(sheet)))
+        write_text(sheet.folder / f"{sheet.name}.csv", to_csv(detail_table(sheet)))
     try:
-        figures, notes = [_save(drawing, sheet.folder) for drawing in _drawings(sheet)], []
+        pictures = [Picture(one.save(sheet.folder)[0], one.caption) for one in drawings(sheet)]
+        notes: list[str] = []
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in ("matplotlib", "sklearn"):
             raise
-        figures, notes = [], [NO_FIGURES]
-    section = Section(sheet, found, figures, notes)
-    _write(sheet.folder / f"{sheet.name}.md", to_text(section))
+        pictures, notes = [], [NO_FIGURES]
+    section = Section(sheet, found, pictures, notes)
+    write_text(sheet.folder / f"{sheet.name}.md", to_text(section))
     write_json(sheet.folder / f"{sheet.name}.json", _as_json(section))
     return section
 
@@ -62,11 +60,11 @@ def read_section(sheet: Sheet) -> Section | None:
     if not path.is_file():
         return None
     content = json.loads(path.read_text())
-    figures = [Figure(sheet.folder / f["file"], f["caption"]) for f in content["figures"]]
+    pictures = [Picture(sheet.folder / f["file"], f["caption"]) for f in content["figures"]]
     return Section(
         sheet,
         [Verdict(**verdict) for verdict in content["verdicts"]],
-        [figure for figure in figures if figure.path.is_file()],
+        [picture for picture in pictures if picture.path.is_file()],
         content["notes"],
     )
 
@@ -79,7 +77,7 @@ def to_text(section: Section) -> str:
     parts += ["\n".join(f"- {verdict.line}" for verdict in section.verdicts)]
     if metrics_of(sheet):
         parts += [to_markdown(matrix_table(sheet)).strip()]
-    parts += [f"![{figure.caption}]({figure.path.name})" for figure in section.figures]
+    parts += [f"![{picture.caption}]({picture.path.name})" for picture in section.pictures]
     if metrics_of(sheet):
         parts += ["## Every cell", to_markdown(detail_table(sheet)).strip()]
     parts += ["## How it was made", *_provenance(sheet)]
@@ -94,27 +92,6 @@ def _provenance(sheet: Sheet) -> list[str]:
     return [f"- seeds: {', '.join(map(str, seeds)) or 'none finished'}\n{lines}"]
 
 
-def _drawings(sheet: Sheet) -> "list[Drawing]":
-    """The figures that the experiment asks for, in its order."""
-    from diw.reports.paper.distributions import weight_drawings
-    from diw.reports.paper.embedding import tsne_drawings
-    from diw.reports.paper.figures import accuracy_curves, denoising_curves
-    from diw.reports.paper.trusted_size import trusted_size_drawing
-
-    makers: dict[str, Callable[[Sheet], list[Drawing]]] = {
-        "curves": lambda sheet: [accuracy_curves(sheet)],
-        "denoising": lambda sheet: [denoising_curves(sheet)],
-        "weights": weight_drawings,
-        "tsne": tsne_drawings,
-        "trusted-size": lambda sheet: [trusted_size_drawing(sheet)],
-    }
-    return [drawing for kind in sheet.outputs if kind in makers for drawing in makers[kind](sheet)]
-
-
-def _save(drawing: "Drawing", folder: Path) -> Figure:
-    return Figure(drawing.save(folder)[0], drawing.caption)
-
-
 def _as_json(section: Section) -> dict[str, Any]:
     """Every finished run's numbers: small enough to be kept with a publication."""
     sheet = section.sheet
@@ -123,7 +100,7 @@ def _as_json(section: Section) -> dict[str, Any]:
         "scale": sheet.scale,
         "made": sheet.facts["made"],
         "verdicts": [asdict(verdict) for verdict in section.verdicts],
-        "figures": [{"file": f.path.name, "caption": f.caption} for f in section.figures],
+        "figures": [{"file": f.path.name, "caption": f.caption} for f in section.pictures],
         "notes": list(section.notes),
         "results": [
             {
@@ -139,8 +116,3 @@ def _as_json(section: Section) -> dict[str, Any]:
             for trial in result.trials
         ],
     }
-
-
-def _write(path: Path, text: str) -> None:
-    with replacing(path) as temporary:
-        temporary.write_text(text, encoding="utf-8")
