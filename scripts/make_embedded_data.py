@@ -12,10 +12,10 @@ from pathlib import Path
 
 import numpy as np
 
-from diw.data.benchmarks import FASHION_MNIST
-from diw.data.embedded import PATH, digest
-from diw.data.idx import parse_idx
-from diw.data.locate import read_content
+from diw.data.benchmarks.catalogue import FASHION_MNIST
+from diw.data.benchmarks.embedded import PATH, digest
+from diw.data.benchmarks.idx import parse_idx
+from diw.data.benchmarks.locate import read_content
 from diw.seeding import numpy_generator
 
 PER_CLASS = {"train": 1000, "test": 200}

@@ -7,7 +7,7 @@ import pytest
 
 from diw.cli.main import main
 from diw.data import BENCHMARKS
-from diw.data.benchmarks import Benchmark, DataFile
+from diw.data.benchmarks.catalogue import Benchmark, DataFile
 
 
 def run(capsys, *arguments: str) -> tuple[int, str, str]:

@@ -59,7 +59,7 @@ def test_padding_in_the_convolution_is_padding_of_the_image():
 
 
 def test_the_shortcut_has_no_parameters_and_passes_the_input_on():
-    from diw.models.resnet import Block
+    from diw.models.networks import Block
 
     block = Block(16, 32, dropout=0.3).eval()
     nn.init.zeros_(block.norm2.weight)

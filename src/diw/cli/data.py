@@ -32,7 +32,7 @@ def data(context: click.Context, json_file: Path | None) -> None:
     if context.invoked_subcommand is not None:
         return
     from diw.data import BENCHMARKS
-    from diw.data.locate import roots
+    from diw.data.benchmarks.locate import roots
 
     listing = [_embedded(), *map(_state, BENCHMARKS.values())]
     for entry in listing:
@@ -50,7 +50,7 @@ def data(context: click.Context, json_file: Path | None) -> None:
 def fetch(name: str, json_file: Path | None) -> None:
     """Download data set NAME from its official address, unless it is here and right."""
     from diw.data import get_benchmark
-    from diw.data.fetch import fetch as fetch_benchmark
+    from diw.data.benchmarks.files import fetch as fetch_benchmark
 
     folder = fetch_benchmark(get_benchmark(name), progress=True)
     click.echo(f"{name}: verified in {folder}")
@@ -63,7 +63,7 @@ def fetch(name: str, json_file: Path | None) -> None:
 def check(name: str, json_file: Path | None) -> None:
     """Compare every file of data set NAME with its published checksum."""
     from diw.data import find, get_benchmark
-    from diw.data.locate import check_folder
+    from diw.data.benchmarks.locate import check_folder
     from diw.errors import RunError
 
     benchmark = get_benchmark(name)
@@ -88,7 +88,8 @@ def check(name: str, json_file: Path | None) -> None:
 
 
 def _embedded() -> dict[str, Any]:
-    from diw.data import EMBEDDED, embedded
+    from diw.data import EMBEDDED
+    from diw.data.benchmarks import embedded
 
     right = embedded.digest(embedded.read()) == embedded.SHA256
     return {
@@ -101,7 +102,7 @@ def _embedded() -> dict[str, Any]:
 
 def _state(benchmark: "Benchmark") -> dict[str, Any]:
     from diw.data import find
-    from diw.data.locate import check_folder
+    from diw.data.benchmarks.locate import check_folder
 
     folder = find(benchmark)
     state = "missing"

@@ -111,7 +111,7 @@ class FolderInputs:
 
     def take(self, index: Tensor) -> Tensor:
         """Rows `index` (b,) as float32 (b, channels, height, width) in [0, 1]."""
-        from diw.data.folder import decode_image
+        from diw.data.images import decode_image
 
         images = np.empty((len(index), *self._shape), np.uint8)
         for place, row in enumerate(index.tolist()):

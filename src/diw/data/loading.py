@@ -5,17 +5,17 @@ from pathlib import Path
 
 import torch
 
-from diw.data import embedded
-from diw.data.benchmarks import BENCHMARKS, FASHION_MNIST, Benchmark
+from diw.data.benchmarks import embedded
+from diw.data.benchmarks.catalogue import BENCHMARKS, FASHION_MNIST, Benchmark
+from diw.data.benchmarks.files import fetch
+from diw.data.benchmarks.locate import find
+from diw.data.benchmarks.readers import read_benchmark
 from diw.data.checks import check_parts
 from diw.data.dataset import Bundle, Dataset
 from diw.data.encoding import Encoding, ImageRows
-from diw.data.fetch import fetch
 from diw.data.inputs import TensorInputs
 from diw.data.labels import class_list
-from diw.data.locate import find
 from diw.data.own import READABLE, Raw, encode, fit, read_raw, shared_label
-from diw.data.read_benchmark import read_benchmark
 from diw.errors import UsageError
 
 EMBEDDED = "embedded"
@@ -83,7 +83,7 @@ def load_embedded() -> Bundle:
 def _load_benchmark(benchmark: Benchmark, synthetic_ok: bool, progress: bool) -> Bundle:
     folder = find(benchmark)
     if folder is None and synthetic_ok:
-        from diw.data.synthetic import synthetic_like
+        from diw.data.benchmarks.synthetic import synthetic_like
 
         return synthetic_like(benchmark)
     return read_benchmark(benchmark, folder or fetch(benchmark, progress=progress))

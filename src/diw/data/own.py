@@ -11,11 +11,11 @@ from diw.data.array_inputs import array_inputs, fit_array
 from diw.data.arrays import Arrays, read_npy, read_npz
 from diw.data.dataset import Dataset, Inputs
 from diw.data.encoding import Encoding, ImageRows, TableRows
-from diw.data.folder import SUFFIXES, Folder, fit_folder, list_folder
+from diw.data.images import SUFFIXES, Folder, fit_folder, list_folder
 from diw.data.inputs import FolderInputs
 from diw.data.labels import class_numbers, label_names, plain_name
-from diw.data.table import Table, read_csv, words_of
 from diw.data.table_inputs import fit_table, table_inputs
+from diw.data.tables import Table, read_csv, words_of
 from diw.errors import UsageError
 
 READABLE = ".npz, .npy, .csv, .tsv, .parquet, or a folder with one subfolder of images a class"

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from diw.data.table import MISSING, Cells, Table
+from diw.data.tables import MISSING, Cells, Table
 from diw.errors import UsageError
 
 MAX_BYTES = 1 << 31

@@ -9,7 +9,7 @@ import torch
 
 from diw.data.encoding import CategoryColumn, Column, NumberColumn, TableRows
 from diw.data.inputs import TensorInputs
-from diw.data.table import Cells, Table, numbers_of, words_of
+from diw.data.tables import Cells, Table, numbers_of, words_of
 from diw.errors import UsageError
 
 MAX_VALUES = 100

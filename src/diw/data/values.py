@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from diw.data.encoding import Encoding, NumberColumn, TableRows
 from diw.data.own import encode, fit, read_raw
-from diw.data.table import Table
+from diw.data.tables import Table
 from diw.errors import UsageError
 
 Values = NDArray[Any]

@@ -14,7 +14,7 @@ from importlib.util import find_spec
 from typing import Any, Literal
 
 from diw.data import BENCHMARKS
-from diw.data.locate import find
+from diw.data.benchmarks.locate import find
 from diw.errors import UsageError
 from diw.experiments.catalogue import Entry, Experiment, Protocol, Scale, catalogue
 from diw.experiments.catalogue import published as published_numbers

@@ -11,7 +11,7 @@ import torch
 
 from diw.data import BENCHMARKS, Bundle, load
 from diw.data.arrays import beside
-from diw.data.locate import find
+from diw.data.benchmarks.locate import find
 from diw.data.split import Split, Trusted, make_split, parse_trusted, stratified
 from diw.records import RunSpec
 from diw.weighting import make

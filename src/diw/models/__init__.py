@@ -7,7 +7,7 @@ what hidden-output methods tap.
 from diw.models.factory import MODELS, auto_model, default_model, make_model
 from diw.models.lenet import LeNet5
 from diw.models.mlp import MLP
-from diw.models.resnet import ResNet32
+from diw.models.networks import ResNet32
 
 __all__ = [
     "MLP",

@@ -12,7 +12,7 @@ from torch import nn
 from diw.errors import UsageError
 from diw.models.lenet import LeNet5
 from diw.models.mlp import MLP
-from diw.models.resnet import ResNet32
+from diw.models.networks import ResNet32
 from diw.seeding import derive
 
 if TYPE_CHECKING:

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 import torch
 
-from diw.data import embedded, load
+from diw.data import load
+from diw.data.benchmarks import embedded
 
-SCRIPT = Path(__file__).parents[2] / "scripts" / "make_embedded_data.py"
+SCRIPT = Path(__file__).parents[3] / "scripts" / "make_embedded_data.py"
 
 
 def test_contents_have_the_recorded_checksum():

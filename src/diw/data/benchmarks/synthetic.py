@@ -7,7 +7,7 @@ anything about the benchmark.
 import numpy as np
 import torch
 
-from diw.data.benchmarks import Benchmark
+from diw.data.benchmarks.catalogue import Benchmark
 from diw.data.dataset import Bundle, Dataset
 from diw.data.encoding import Encoding, ImageRows
 from diw.data.inputs import TensorInputs

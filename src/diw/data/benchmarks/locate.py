@@ -6,7 +6,7 @@ import os
 import zlib
 from pathlib import Path
 
-from diw.data.benchmarks import Benchmark, DataFile
+from diw.data.benchmarks.catalogue import Benchmark, DataFile
 from diw.errors import RunError
 
 DEBIAN = Path("/usr/share/datasets")

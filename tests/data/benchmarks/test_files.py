@@ -9,8 +9,8 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from diw.data.benchmarks import Benchmark, DataFile, Download
-from diw.data.fetch import extract, fetch
+from diw.data.benchmarks.catalogue import Benchmark, DataFile, Download
+from diw.data.benchmarks.files import extract, fetch
 from diw.errors import RunError
 
 CONTENT = {"train.bin": b"t" * 5000, "test.bin": b"e" * 3000}

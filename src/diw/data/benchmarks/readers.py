@@ -6,12 +6,12 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from diw.data.benchmarks import Benchmark, DataFile
+from diw.data.benchmarks.catalogue import Benchmark, DataFile
+from diw.data.benchmarks.idx import parse_idx
+from diw.data.benchmarks.locate import read_content
 from diw.data.dataset import Bundle, Dataset
 from diw.data.encoding import Encoding, ImageRows
-from diw.data.idx import parse_idx
 from diw.data.inputs import TensorInputs
-from diw.data.locate import read_content
 from diw.errors import RunError
 
 _PIXELS = 3 * 32 * 32

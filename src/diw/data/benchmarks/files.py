@@ -9,8 +9,8 @@ from typing import Any, cast
 
 from filelock import FileLock
 
-from diw.data.benchmarks import Benchmark, DataFile, Download
-from diw.data.locate import cache_folder, check_folder, find, read_content
+from diw.data.benchmarks.catalogue import Benchmark, DataFile, Download
+from diw.data.benchmarks.locate import cache_folder, check_folder, find, read_content
 from diw.errors import RunError, UsageError
 
 
