@@ -1,4 +1,4 @@
-"""Names to networks, with an initialisation that the seed decides."""
+"""Networks by name, with an initialisation that the seed determines."""
 
 import sys
 from collections.abc import Callable
@@ -10,9 +10,7 @@ import torch
 from torch import nn
 
 from diw.errors import UsageError
-from diw.models.lenet import LeNet5
-from diw.models.mlp import MLP
-from diw.models.networks import ResNet32
+from diw.models.networks import MLP, LeNet5, ResNet32
 from diw.seeding import derive
 
 if TYPE_CHECKING:
@@ -35,11 +33,11 @@ def make_model(
     """A network with random initial parameters.
 
     Args:
-        name: `lenet5`, `resnet32`, `mlp`, `auto`, or `module:factory` for one's own, which is
-            called with `shape` and `num_classes` and hands back an `nn.Module`.
+        name: `lenet5`, `resnet32`, `mlp`, `auto`, or `module:factory` for your own, which is
+            called with `shape` and `num_classes` and returns an `nn.Module`.
         shape: The shape of one input.
         num_classes: The number of logits.
-        seed: Decides the initial parameters and leaves torch's global random state alone; None
+        seed: Determines the initial parameters and leaves torch's global random state alone; None
             draws from the global state as any `nn.Module` does.
     """
     factory = _find(auto_model(shape) if name == "auto" else name)
@@ -66,13 +64,13 @@ def default_model(bundle: "Bundle") -> str:
 
 def _build(factory: Any, name: str, shape: tuple[int, ...], num_classes: int) -> nn.Module:
     if factory in (LeNet5, ResNet32) and len(shape) != 3:
-        raise UsageError(f"model: {name} needs images, and inputs have shape {shape}; choose mlp")
+        raise UsageError(f"model: {name} needs images, but inputs have shape {shape}; choose mlp")
     try:
         model = factory(shape=shape, num_classes=num_classes)
     except (ValueError, TypeError) as error:
         raise UsageError(f"model: {name} cannot take inputs of shape {shape}: {error}") from error
     if not isinstance(model, nn.Module):
-        raise UsageError(f"model: {name} made a {type(model).__name__}, expected an nn.Module")
+        raise UsageError(f"model: {name} returned a {type(model).__name__}, expected an nn.Module")
     return model
 
 

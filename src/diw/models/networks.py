@@ -1,18 +1,93 @@
-"""ResNet-32 as the paper uses it.
+"""The networks: LeNet-5, ResNet-32 and a multilayer perceptron.
 
-He et al. 2016, Section 4.2 (CIFAR); Fang et al. 2020, Appendix A.1: 16, 32 and 64 channels, five
-blocks each, batch norm after every convolution, dropout 0.3 at the end of every block.
+Each ends in a linear layer `classifier` over `features`, which is what
+hidden-output methods tap. LeNet-5 and ResNet-32 are as in Fang et al. 2020, Appendix A.1.
 """
 
-from typing import final
+from itertools import pairwise
+from math import prod
+from typing import ClassVar, final
 
+import torch
 import torch.nn.functional as F  # noqa: N812 -- torch's own idiom
 from torch import Tensor, nn
+from torch.autograd import forward_ad
+
+
+@final
+class HalvingMaxPool(nn.Module):
+    """`nn.MaxPool2d(2)`, bit for bit, and faster without gradients.
+
+    PyTorch's pooling records where each maximum is, for a backward pass, even if there is none. On
+    a CPU that takes ten times as long as the maxima themselves, and longer than the convolution
+    before it. Without gradients, as for the losses of the trusted samples in every mini-batch, this
+    takes the larger of two rows, then of two columns.
+    """
+
+    mode_free: ClassVar[bool] = True
+
+    def forward(self, images: Tensor) -> Tensor:
+        """Maxima (…, h // 2, w // 2) of images (…, h, w), each of two rows and two columns."""
+        if torch.is_grad_enabled() or _is_dual(images) or images.device.type != "cpu":
+            return nn.functional.max_pool2d(images, 2)
+        height, width = images.shape[-2] // 2 * 2, images.shape[-1] // 2 * 2
+        rows = torch.maximum(images[..., 0:height:2, :width], images[..., 1:height:2, :width])
+        return torch.maximum(rows[..., ::2], rows[..., 1::2])
+
+
+def _is_dual(tensor: Tensor) -> bool:
+    """Whether forward-mode derivatives are being taken, which need no gradients enabled."""
+    return forward_ad.unpack_dual(tensor).tangent is not None
+
+
+@final
+class LeNet5(nn.Module):
+    """LeNet-5 for small images (LeCun et al. 1998).
+
+    C(5x5, 6) - pool - C(5x5, 16) - pool - 120 - 84 - k with ReLU and max-pooling. Padding 2 in
+    the first convolution is the same as padding the image itself to 32 x 32, without a copy. ReLU
+    comes after pooling, which is the same function (both are monotone) on a quarter of the values.
+    Tensors may come in `channels_last` format.
+
+    Args:
+        shape: (channels, height, width), at least 12 x 12.
+        num_classes: k, the width of the output.
+    """
+
+    mode_free: ClassVar[bool] = True
+    """Training and evaluation are the same arithmetic, so one forward serves both."""
+
+    def __init__(self, shape: tuple[int, ...], num_classes: int) -> None:
+        super().__init__()
+        channels, height, width = shape
+        # 28 x 28 images are padded to 32 x 32, the size LeNet-5 was made for; 32 x 32 are not.
+        pad = 2 if min(height, width) < 32 else 0
+        rows, columns = (((size + 2 * pad - 4) // 2 - 4) // 2 for size in (height, width))
+        if rows < 1 or columns < 1:
+            raise ValueError(f"shape: LeNet-5 needs images of at least 12 x 12, got {shape}")
+        self.features = nn.Sequential(
+            nn.Conv2d(channels, 6, 5, padding=pad),
+            HalvingMaxPool(),
+            nn.ReLU(),
+            nn.Conv2d(6, 16, 5),
+            HalvingMaxPool(),
+            nn.ReLU(),
+            nn.Flatten(),
+            nn.Linear(16 * rows * columns, 120),
+            nn.ReLU(),
+            nn.Linear(120, 84),
+            nn.ReLU(),
+        )
+        self.classifier = nn.Linear(84, num_classes)
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        """Logits (b, num_classes) of images (b, channels, height, width)."""
+        return self.classifier(self.features(inputs))
 
 
 @final
 class Block(nn.Module):
-    """Two 3x3 convolutions and a shortcut without parameters.
+    """A block of ResNet-32: two 3x3 convolutions and a shortcut without parameters.
 
     Where the block narrows the image, the shortcut takes every second pixel and
     fills the new channels with zeros (He et al.'s option A).
@@ -41,9 +116,10 @@ class Block(nn.Module):
 
 @final
 class ResNet32(nn.Module):
-    """ResNet-32: 31 convolutions and one linear layer.
+    """ResNet-32 (He et al. 2016, Section 4.2): 31 convolutions and one linear layer.
 
-    Global average pooling takes images of any size.
+    16, 32 and 64 channels, five blocks each, batch norm after every convolution, dropout 0.3 at the
+    end of every block. Global average pooling takes images of any size.
 
     Args:
         shape: (channels, height, width).
@@ -68,4 +144,33 @@ class ResNet32(nn.Module):
 
     def forward(self, inputs: Tensor) -> Tensor:
         """Logits (b, num_classes) of images (b, channels, height, width)."""
+        return self.classifier(self.features(inputs))
+
+
+@final
+class MLP(nn.Module):
+    """A multilayer perceptron, the default for tables: ReLU layers over the flattened input.
+
+    Args:
+        shape: The shape of one input.
+        num_classes: k, the width of the output.
+        hidden: The widths of the hidden layers.
+    """
+
+    mode_free: ClassVar[bool] = True
+    """Training and evaluation are the same arithmetic, so one forward serves both."""
+
+    def __init__(
+        self, shape: tuple[int, ...], num_classes: int, hidden: tuple[int, ...] = (128, 128)
+    ) -> None:
+        super().__init__()
+        widths = (prod(shape), *hidden)
+        layers: list[nn.Module] = [nn.Flatten()]
+        for before, after in pairwise(widths):
+            layers += [nn.Linear(before, after), nn.ReLU()]
+        self.features = nn.Sequential(*layers)
+        self.classifier = nn.Linear(widths[-1], num_classes)
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        """Logits (b, num_classes) of inputs (b, *shape)."""
         return self.classifier(self.features(inputs))
