@@ -92,8 +92,8 @@ def loss_rows(quick: bool) -> Iterator[Row]:
 
 def pixel_rows(quick: bool) -> Iterator[Row]:
     """One class of raw pixels on two threads: the kernel matrix has full rank."""
+    from diw.data import find
     from diw.data.benchmarks.catalogue import get_benchmark
-    from diw.data.benchmarks.locate import find
 
     missing = find(get_benchmark("fashion-mnist")) is None
     for rule, seconds in PIXEL_GOALS.items():

@@ -14,8 +14,8 @@ import numpy as np
 
 from diw.data.benchmarks.catalogue import FASHION_MNIST
 from diw.data.benchmarks.embedded import PATH, digest
-from diw.data.benchmarks.idx import parse_idx
-from diw.data.benchmarks.locate import read_content
+from diw.data.benchmarks.files import read_content
+from diw.data.benchmarks.readers import parse_idx
 from diw.seeding import numpy_generator
 
 PER_CLASS = {"train": 1000, "test": 200}

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from diw.data import Bundle, Dataset
-from diw.data.inputs import TensorInputs
+from diw.data.dataset import TensorInputs
 from diw.data.split import Split, make_split
 from diw.records import Recipe, Run
 from diw.training.loop import Training

@@ -19,3 +19,8 @@ class MatchingError(RunError):
 
 class DIWWarning(UserWarning):
     """Something went on, but not as asked; the message says what happened instead."""
+
+
+def one_line(error: Exception) -> str:
+    """The message of another library's error on one line, cut to 200 characters."""
+    return " ".join(str(error).split())[:200] or type(error).__name__

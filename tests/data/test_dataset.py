@@ -4,16 +4,10 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from diw.data import Dataset
-from diw.data.dataset import Inputs
-from diw.data.inputs import (
-    FolderInputs,
-    JoinedInputs,
-    MappedInputs,
-    SubsetInputs,
-    TensorInputs,
-    select_inputs,
-)
+from diw.data import Dataset, Inputs
+from diw.data.arrays import MappedInputs
+from diw.data.dataset import JoinedInputs, SubsetInputs, TensorInputs, select_inputs
+from diw.data.images import ImageInputs
 
 ROWS = 12
 
@@ -32,7 +26,7 @@ def kinds(tmp_path) -> list[Inputs]:
         held,
         MappedInputs(np.load(tmp_path / "X.npy", mmap_mode="r")),
         MappedInputs(images[..., None], channels_last=True),
-        FolderInputs(files, (1, 5, 7)),
+        ImageInputs(files, (1, 5, 7)),
         SubsetInputs(held, torch.arange(ROWS)),
         JoinedInputs(
             select_inputs(held, torch.arange(5)), select_inputs(held, torch.arange(5, 12))
@@ -47,7 +41,6 @@ def test_every_way_of_holding_gives_the_same_rows(tmp_path):
         assert expected.dtype == torch.float32
         assert expected.shape == (len(index), 1, 5, 7)
         for other in others:
-            assert isinstance(other, Inputs)
             assert (len(other), other.shape) == (ROWS, (1, 5, 7))
             assert torch.equal(other.take(index), expected)
 

@@ -7,7 +7,8 @@ import pytest
 import torch
 
 from diw.data import Encoding, load, read_like
-from diw.data.inputs import FolderInputs, MappedInputs
+from diw.data.arrays import MappedInputs
+from diw.data.images import ImageInputs
 from diw.data.split import make_split
 from diw.errors import UsageError
 
@@ -183,7 +184,7 @@ def test_a_folder_of_images_streams(tmp_path):
     )
     (tmp_path / "train" / "cat" / "readme.txt").write_text("passed over")
     bundle = load(tmp_path / "train")
-    assert isinstance(bundle.train.inputs, FolderInputs)
+    assert isinstance(bundle.train.inputs, ImageInputs)
     assert bundle.train.shape == (3, 20, 24)
     assert bundle.train.classes == ("cat", "dog")
     assert bundle.train.class_counts.tolist() == [3, 3]

@@ -3,7 +3,7 @@ import pytest
 import torch
 
 from diw.data import Bundle, Dataset
-from diw.data.inputs import TensorInputs
+from diw.data.dataset import TensorInputs
 from diw.data.split import make_split, parse_trusted, stratified
 from diw.errors import UsageError
 

@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from diw.data import Bundle, Dataset
-from diw.data.inputs import TensorInputs
+from diw.data.dataset import TensorInputs
 from diw.errors import UsageError
 from diw.models import default_model, make_model
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from diw.data.inputs import TensorInputs
+from diw.data.dataset import TensorInputs
 from diw.errors import UsageError
 from diw.shifts import parse_shift
 from diw.shifts.covariate import keep_probability, positions, principal_direction

@@ -32,7 +32,7 @@ def data(context: click.Context, json_file: Path | None) -> None:
     if context.invoked_subcommand is not None:
         return
     from diw.data import BENCHMARKS
-    from diw.data.benchmarks.locate import roots
+    from diw.data.benchmarks.files import roots
 
     listing = [_embedded(), *map(_state, BENCHMARKS.values())]
     for entry in listing:
@@ -63,7 +63,7 @@ def fetch(name: str, json_file: Path | None) -> None:
 def check(name: str, json_file: Path | None) -> None:
     """Compare every file of data set NAME with its published checksum."""
     from diw.data import find, get_benchmark
-    from diw.data.benchmarks.locate import check_folder
+    from diw.data.benchmarks.files import check_folder
     from diw.errors import RunError
 
     benchmark = get_benchmark(name)
@@ -102,7 +102,7 @@ def _embedded() -> dict[str, Any]:
 
 def _state(benchmark: "Benchmark") -> dict[str, Any]:
     from diw.data import find
-    from diw.data.benchmarks.locate import check_folder
+    from diw.data.benchmarks.files import check_folder
 
     folder = find(benchmark)
     state = "missing"

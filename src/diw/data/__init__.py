@@ -1,11 +1,10 @@
-"""Data sets: the benchmarks, the embedded subset, and files of one's own."""
+"""Data sets: the benchmarks, the embedded subset, and your own files."""
 
-from diw.data.benchmarks.catalogue import BENCHMARKS, Benchmark, get_benchmark
-from diw.data.benchmarks.locate import find
+from diw.data.benchmarks import BENCHMARKS, EMBEDDED, Benchmark, find, get_benchmark
 from diw.data.dataset import Bundle, Dataset, Inputs
 from diw.data.encoding import Encoding
-from diw.data.loading import EMBEDDED, load
-from diw.data.own import Rows, read_like
+from diw.data.loading import load
+from diw.data.own import FileRows, read_like
 
 __all__ = [
     "BENCHMARKS",
@@ -14,8 +13,8 @@ __all__ = [
     "Bundle",
     "Dataset",
     "Encoding",
+    "FileRows",
     "Inputs",
-    "Rows",
     "find",
     "get_benchmark",
     "load",

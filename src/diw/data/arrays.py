@@ -1,28 +1,39 @@
-"""Files of NumPy arrays: `.npz` into memory, `.npy` memory-mapped, never unpickled.
+"""NumPy arrays: `.npz` files in memory, `.npy` files memory-mapped; never unpickled.
 
-`.npz` holds `X`, `y` and perhaps `clean`. An `.npy` file holds X; its labels are
+An `.npz` holds `X`, `y` and optionally `clean`. An `.npy` file holds X; its labels are
 in `NAME.labels.npy`, or `y….npy` beside `X….npy`, or the file that `label` names.
+Two dimensions are a table, which is standardised; three or four are images.
 """
 
 import re
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, final
 
 import numpy as np
 import numpy.typing as npt
+import torch
+from torch import Tensor
 
-from diw.errors import UsageError
+from diw.data.dataset import as_float
+from diw.data.encoding import CategoryColumn, ImageRows, NumberColumn, TableRows
+from diw.errors import UsageError, one_line
 
 MAX_BYTES = 1 << 32
 """What the arrays of an .npz may take in memory; larger data belong into a (mapped) .npy file."""
 
 _MAX_RATIO = 1100  # deflate packs at most 1032 to 1, so a claim beyond this is a lie
 
+_CHUNK = 1 << 22
+"""Numbers looked at together: an array may be larger than memory."""
+
+_LARGEST = 1e30
+"""Far beyond data, and small enough that nothing overflows in single precision."""
+
 
 @dataclass(frozen=True)
-class Arrays:
+class ArrayFile:
     """X (n, ...) and what goes with it, as found in the files."""
 
     source: str
@@ -31,7 +42,7 @@ class Arrays:
     clean: npt.NDArray[np.bool_] | None
 
 
-def read_npz(path: Path, label: str | None = None) -> Arrays:
+def read_npz(path: Path, label: str | None = None) -> ArrayFile:
     """The arrays of an .npz file; `label` names another array than `y`."""
     try:
         with zipfile.ZipFile(path) as archive:
@@ -57,7 +68,7 @@ def read_npz(path: Path, label: str | None = None) -> Arrays:
     except UsageError:
         raise
     except Exception as error:  # zipfile and zlib raise many kinds at broken files
-        raise UsageError(f"{path}: not a readable .npz file: {_short(error)}") from None
+        raise UsageError(f"{path}: not a readable .npz file: {one_line(error)}") from None
     return _together(path, arrays["inputs"], arrays["labels"], arrays["clean"])
 
 
@@ -67,7 +78,7 @@ def beside(path: Path, label: str | None = None) -> tuple[Path, Path]:
     return labels, _beside(path, "clean", "clean")
 
 
-def read_npy(path: Path, label: str | None = None) -> Arrays:
+def read_npy(path: Path, label: str | None = None) -> ArrayFile:
     """A memory-mapped array and, from the files beside it, its labels."""
     labels, clean = beside(path, label)
     if label and not labels.is_file():
@@ -119,7 +130,7 @@ def _map(path: Path) -> npt.NDArray[Any]:
     try:
         array = np.load(path, mmap_mode="r", allow_pickle=False)
     except Exception as error:  # the header parser raises many kinds at broken files
-        raise UsageError(f"{path}: not a readable .npy file: {_short(error)}") from None
+        raise UsageError(f"{path}: not a readable .npy file: {one_line(error)}") from None
     if not isinstance(array, np.ndarray):
         array.close()
         raise UsageError(f"{path}: not an .npy file")
@@ -133,7 +144,7 @@ def _beside(path: Path, word: str, letter: str) -> Path:
     return path.with_name(f"{stem}.npy")
 
 
-def _together(path: Path, inputs: Any, labels: Any, clean: Any) -> Arrays:
+def _together(path: Path, inputs: Any, labels: Any, clean: Any) -> ArrayFile:
     """Refuse arrays that do not belong to each other."""
     if inputs.dtype.kind not in "fiub":
         raise UsageError(f"{path}: X must hold numbers, got {inputs.dtype}")
@@ -151,8 +162,178 @@ def _together(path: Path, inputs: Any, labels: Any, clean: Any) -> Arrays:
         if clean.dtype.kind not in "bui" or not np.isin(clean, (0, 1)).all():
             raise UsageError(f"{path}: clean must hold true or false")
         clean = clean.astype(np.bool_)
-    return Arrays(str(path), inputs, labels, clean)
+    return ArrayFile(str(path), inputs, labels, clean)
 
 
-def _short(error: Exception) -> str:
-    return " ".join(str(error).split())[:200] or type(error).__name__
+@final
+class MappedInputs:
+    """Rows of an array that stays on disk (`numpy.load(..., mmap_mode="r")`).
+
+    Args:
+        values: (n, ...) array, usually a memory map; read only where rows are taken.
+        channels_last: Images stored (n, height, width, channels).
+        offset, scale: Per-feature standardisation of tables, `(x - offset) / scale`.
+    """
+
+    def __init__(
+        self,
+        values: npt.NDArray[Any],
+        *,
+        channels_last: bool = False,
+        offset: npt.NDArray[np.float64] | None = None,
+        scale: npt.NDArray[np.float64] | None = None,
+    ) -> None:
+        self._values = np.asarray(values)  # a plain view of the map: indexing it is quicker
+        self._channels_last = channels_last
+        self._offset = offset
+        self._scale = scale
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of one row, channels first; a grey image without channel axis gets one."""
+        shape = tuple(self._values.shape[1:])
+        if len(shape) == 2:
+            return (1, *shape)
+        return (shape[2], *shape[:2]) if self._channels_last else shape
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def take(self, index: Tensor) -> Tensor:
+        """Rows `index` (b,) as float32 (b, *shape); only these rows are read."""
+        rows = self._values[index.numpy()]
+        if self._offset is not None and self._scale is not None:
+            # In double precision: a large offset must not cost the digits that differ.
+            rows = ((rows - self._offset) / self._scale).astype(np.float32)
+        elif rows.dtype != np.uint8:
+            rows = rows.astype(np.float32)
+        if self._channels_last:
+            rows = rows.transpose(0, 3, 1, 2)
+        rows = np.ascontiguousarray(rows.reshape(len(index), *self.shape))
+        return as_float(torch.from_numpy(rows))
+
+
+def fit_array(arrays: ArrayFile) -> tuple[ImageRows | TableRows, tuple[str, ...]]:
+    """How rows of this array are read, and what must be said about it."""
+    values = arrays.inputs
+    if values.ndim == 2:
+        mean, scale = column_statistics(values, arrays.source)
+        columns = (
+            NumberColumn(str(place), float(m), float(s))
+            for place, (m, s) in enumerate(zip(mean, scale, strict=True))
+        )
+        return TableRows(tuple(columns)), ()
+    notes: tuple[str, ...] = ()
+    if values.dtype.kind == "f":
+        low, high = _finite_range(values, arrays.source)
+        if low < 0 or high > 1:
+            notes = (
+                f"{arrays.source}: images are floats in [{low:g}, {high:g}] and are taken as they "
+                "are; bytes would be scaled to [0, 1]",
+            )
+    channels, height, width = _image_shape(values, None)
+    return ImageRows((channels, height, width)), notes
+
+
+def array_inputs(arrays: ArrayFile, rows: ImageRows | TableRows) -> MappedInputs:
+    """The inputs of an array, read as `rows` says; another shape is refused."""
+    values = arrays.inputs
+    if isinstance(rows, ImageRows):
+        if values.ndim < 3 or _image_shape(values, rows.shape) != rows.shape:
+            raise UsageError(
+                f"{arrays.source}: expected images of shape {rows.shape} (channels, height, "
+                f"width), got rows of shape {values.shape[1:]}"
+            )
+        if values.dtype.kind == "f":
+            _finite_range(values, arrays.source)
+        elif values.dtype != np.uint8:
+            values = _to_bytes(values, arrays.source)
+        last = values.ndim == 4 and _channels_last(values, rows.shape)
+        return MappedInputs(values, channels_last=last)
+    numbers = [c for c in rows.columns if not isinstance(c, CategoryColumn)]
+    if values.ndim != 2 or values.shape[1] != len(rows.columns) or len(numbers) != values.shape[1]:
+        raise UsageError(
+            f"{arrays.source}: expected rows like the training data's, {len(rows.columns)} "
+            f"columns, got rows of shape {values.shape[1:]}"
+        )
+    _finite_range(values, arrays.source)
+    return MappedInputs(
+        values,
+        offset=np.array([c.mean for c in numbers], np.float64),
+        scale=np.array([c.scale for c in numbers], np.float64),
+    )
+
+
+def column_statistics(
+    values: npt.NDArray[Any], source: str
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Mean and standard deviation (d,) of the columns of (n, d), in two passes over chunks.
+
+    A constant column gets scale one. Anything not finite is refused with its place.
+    """
+    _finite_range(values, source)
+    mean = np.zeros(values.shape[1])
+    for chunk in _chunks(values):
+        mean += chunk.astype(np.float64).sum(axis=0) / len(values)
+    square = np.zeros(values.shape[1])
+    for chunk in _chunks(values):
+        square += ((chunk - mean) ** 2).sum(axis=0) / len(values)
+    scale = np.sqrt(square)
+    return mean, np.where(scale > 1e-12 * np.maximum(1, np.abs(mean)), scale, 1.0)
+
+
+def _chunks(values: npt.NDArray[Any]) -> "list[npt.NDArray[Any]]":
+    rows = max(1, _CHUNK // int(np.prod(values.shape[1:])))
+    return [values[start : start + rows] for start in range(0, len(values), rows)]
+
+
+def _finite_range(values: npt.NDArray[Any], source: str) -> tuple[float, float]:
+    """Smallest and largest value; NaN and infinity are refused with the row (counted from 0)."""
+    low, high, start = np.inf, -np.inf, 0
+    for chunk in _chunks(values):
+        part_low, part_high = float(chunk.min()), float(chunk.max())
+        if not (np.isfinite(part_low) and np.isfinite(part_high)):
+            bad = np.argwhere(~np.isfinite(chunk))[0]
+            place = ", ".join(str(int(at)) for at in bad[1:])
+            raise UsageError(
+                f"{source}: X is not finite in row {start + int(bad[0])}, column {place}; fill or "
+                "drop such rows"
+            )
+        if max(abs(part_low), abs(part_high)) > _LARGEST:
+            raise UsageError(f"{source}: X holds numbers beyond {_LARGEST:g}")
+        low, high, start = min(low, part_low), max(high, part_high), start + len(chunk)
+    return low, high
+
+
+def _image_shape(
+    values: npt.NDArray[Any], like: tuple[int, int, int] | None
+) -> tuple[int, int, int]:
+    """(channels, height, width) of the images in (n, h, w), (n, h, w, c) or (n, c, h, w)."""
+    sides = values.shape[1:]
+    if len(sides) == 2:
+        return (1, sides[0], sides[1])
+    if _channels_last(values, like):
+        return (sides[2], sides[0], sides[1])
+    return (sides[0], sides[1], sides[2])
+
+
+def _channels_last(values: npt.NDArray[Any], like: tuple[int, int, int] | None) -> bool:
+    """Whether (n, a, b, c) has its channels at the end.
+
+    By the shape that is expected if there is one, else by which end could be
+    channels (1, 3 or 4 of them), the front being preferred.
+    """
+    first, second, third = values.shape[1:]
+    if like is not None:
+        return (first, second, third) != like and (third, first, second) == like
+    return first not in (1, 3, 4) and third in (1, 3, 4)
+
+
+def _to_bytes(values: npt.NDArray[Any], source: str) -> npt.NDArray[np.uint8]:
+    """Whole numbers in 0..255 of a wider type as bytes."""
+    low, high = _finite_range(values, source)
+    if low < 0 or high > 255:
+        raise UsageError(
+            f"{source}: whole-number images must lie in 0..255, found {low:g}..{high:g}"
+        )
+    return values.astype(np.uint8)

@@ -1,21 +1,21 @@
-"""What a data set is here: inputs that are read by index, labels in memory, class names.
+"""What a data set is: inputs that are read by index, labels in memory, class names.
 
 Labels are small and always in memory; inputs may be larger than memory. So
 everything that selects (splits, shifts, mini-batches) works on row numbers,
-and inputs are touched only where a mini-batch is taken.
+and inputs are read only where a mini-batch is taken. Inputs are held in memory
+(`TensorInputs`), in a memory-mapped array (`arrays.MappedInputs`), in image files
+(`images.ImageInputs`), or as a view of others; none copies the data set when rows are selected.
 """
 
 from dataclasses import dataclass, field, replace
-from typing import Literal, Protocol, runtime_checkable
+from typing import Literal, Protocol, final
 
 import torch
 from torch import Tensor
 
 from diw.data.encoding import Encoding
-from diw.data.inputs import select_inputs
 
 
-@runtime_checkable
 class Inputs(Protocol):
     """Rows that can be read by index, in memory or not."""
 
@@ -29,6 +29,100 @@ class Inputs(Protocol):
     def take(self, index: Tensor) -> Tensor:
         """Rows `index` (b,) as a float32 tensor (b, *shape), ready for the network."""
         ...
+
+
+@final
+class TensorInputs:
+    """Rows in memory: uint8 images, scaled to [0, 1] when taken, or floats, taken as they are."""
+
+    def __init__(self, values: Tensor) -> None:
+        """Hold `values` (n, *shape), uint8 or float32, images channels first."""
+        if values.dtype not in (torch.uint8, torch.float32):
+            raise ValueError(f"values: expected uint8 or float32, got {values.dtype}")
+        self._values = values
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of one row."""
+        return tuple(self._values.shape[1:])
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def take(self, index: Tensor) -> Tensor:
+        """Rows `index` (b,) as float32 (b, *shape)."""
+        return as_float(self._values.index_select(0, index))
+
+
+@final
+class SubsetInputs:
+    """A selection of rows of other inputs; a selection of a selection is one selection."""
+
+    def __init__(self, base: Inputs, index: Tensor) -> None:
+        self.base = base
+        self.index = index
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of one row."""
+        return self.base.shape
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+    def take(self, index: Tensor) -> Tensor:
+        """Rows `index` (b,) of the selection."""
+        return self.base.take(self.index.index_select(0, index))
+
+
+@final
+class JoinedInputs:
+    """The rows of one source followed by those of another."""
+
+    def __init__(self, first: Inputs, second: Inputs) -> None:
+        if first.shape != second.shape:
+            raise ValueError(f"second: expected rows of shape {first.shape}, got {second.shape}")
+        self._first = first
+        self._second = second
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of one row."""
+        return self._first.shape
+
+    def __len__(self) -> int:
+        return len(self._first) + len(self._second)
+
+    def take(self, index: Tensor) -> Tensor:
+        """Rows `index` (b,), counted through both sources."""
+        later = index >= len(self._first)
+        taken = torch.empty((len(index), *self.shape), dtype=torch.float32)
+        if not bool(later.all()):
+            taken[~later] = self._first.take(index[~later])
+        if bool(later.any()):
+            taken[later] = self._second.take(index[later] - len(self._first))
+        return taken
+
+
+def select_inputs(inputs: Inputs, index: Tensor) -> SubsetInputs:
+    """The rows `index` (m,) int64 of `inputs` without copying them."""
+    if index.dtype != torch.int64 or index.ndim != 1:
+        raise ValueError(
+            f"index: expected row numbers (m,) int64, got {index.dtype} {tuple(index.shape)}"
+        )
+    n = len(inputs)
+    if len(index) and (int(index.min()) < 0 or int(index.max()) >= n):
+        raise ValueError(f"index: row numbers must lie in 0..{n - 1}")
+    if isinstance(inputs, SubsetInputs):
+        return SubsetInputs(inputs.base, inputs.index.index_select(0, index))
+    return SubsetInputs(inputs, index)
+
+
+def as_float(values: Tensor) -> Tensor:
+    """Bytes scaled to float32 in [0, 1]; floats unchanged."""
+    if values.dtype == torch.uint8:
+        return values.to(torch.float32).div_(255)
+    return values
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,17 @@
-"""How files become inputs, kept with a run so that later files are read the same way.
+"""How files become inputs and class numbers, kept with a run so that later files are read alike.
 
 What is learned from the training file (means, categories, class names) is
-data of the run: a prediction a year later must not standardise by its own file.
+part of the run: a later prediction must not standardise by its own file.
 """
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
 
 from diw.errors import UsageError
 
@@ -34,14 +40,14 @@ class CategoryColumn:
     values: tuple[str, ...]
 
 
-Column = NumberColumn | CategoryColumn
+Feature = NumberColumn | CategoryColumn
 
 
 @dataclass(frozen=True)
 class TableRows:
     """Rows of a table; the columns of an array are named by their numbers."""
 
-    columns: tuple[Column, ...]
+    columns: tuple[Feature, ...]
 
     @property
     def width(self) -> int:
@@ -87,7 +93,71 @@ class Encoding:
             raise UsageError(f"encoding: not one that was written here: {error!r}") from None
 
 
-def _column(value: dict[str, Any]) -> Column:
+def _column(value: dict[str, Any]) -> Feature:
     if "values" in value:
         return CategoryColumn(value["name"], tuple(value["values"]))
     return NumberColumn(value["name"], float(value["mean"]), float(value["scale"]))
+
+
+def label_names(values: npt.NDArray[Any], source: str) -> list[str]:
+    """(n,) labels of any plain type as names; whole numbers lose a trailing `.0`.
+
+    A missing label is refused with its row (counted from 0).
+    """
+    if values.ndim != 1:
+        raise UsageError(f"{source}: expected one label a row, got shape {values.shape}")
+    if values.dtype.kind in "iub":
+        return [str(value) for value in values.tolist()]
+    if values.dtype.kind == "f":
+        for row in np.flatnonzero(~np.isfinite(values) | (values != np.floor(values)))[:1]:
+            raise UsageError(f"{source}: label {values[row]} in row {row} is not a class")
+        return [str(int(value)) for value in values.tolist()]
+    if values.dtype.kind in "US":
+        if values.dtype.kind == "S":
+            try:
+                values = np.char.decode(values, "utf-8")
+            except UnicodeDecodeError:
+                raise UsageError(f"{source}: labels are not UTF-8 text") from None
+        names = [str(value).strip() for value in values.tolist()]
+        if "" in names:
+            raise UsageError(f"{source}: the label in row {names.index('')} is missing")
+        return [plain_name(name) for name in names]
+    raise UsageError(f"{source}: labels must be numbers or text, got {values.dtype}")
+
+
+def plain_name(name: str) -> str:
+    """A label as text; a whole number written as a float (`1.0`, `1e0`) is that number."""
+    if not any(mark in name for mark in ".eE"):
+        return name
+    try:
+        value = float(name)
+    except ValueError:
+        return name
+    return str(int(value)) if np.isfinite(value) and value == int(value) else name
+
+
+def class_list(names: Sequence[str], source: str) -> tuple[str, ...]:
+    """The different names in order: by value when all are whole numbers, else alphabetically."""
+    different = set(names)
+    if len(different) < 2:
+        raise UsageError(f"{source}: labels hold {len(different)} class, at least 2 are needed")
+    if len(different) > 20 and 2 * len(different) > len(names):
+        raise UsageError(
+            f"{source}: {len(different)} different labels in {len(names)} rows; is this the label?"
+        )
+    try:
+        return tuple(sorted(different, key=int))
+    except ValueError:
+        return tuple(sorted(different))
+
+
+def class_numbers(names: Sequence[str], classes: Sequence[str], source: str) -> Tensor:
+    """(n,) int64 places of `names` in `classes`; an unknown name is refused with its row."""
+    place = {name: number for number, name in enumerate(classes)}
+    numbers = [place.get(name, -1) for name in names]
+    if -1 in numbers:
+        row = numbers.index(-1)
+        raise UsageError(
+            f"{source}: label {names[row]!r} in row {row} is not a class of the training data"
+        )
+    return torch.tensor(numbers, dtype=torch.int64)

@@ -1,19 +1,22 @@
-"""Folders of images: one subfolder a class; decoded one at a time, when a mini-batch is taken."""
+"""Folders of images, one subfolder per class; each image is decoded when a mini-batch takes it."""
 
 import warnings
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BufferedReader, FileIO
 from os import fstat
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, final
 
 import numpy as np
 import numpy.typing as npt
+import torch
+from torch import Tensor
 
+from diw.data.dataset import as_float
 from diw.data.encoding import ImageRows
-from diw.errors import UsageError
+from diw.errors import UsageError, one_line
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -37,7 +40,7 @@ COMMON = 64
 
 
 @dataclass(frozen=True)
-class Folder:
+class ImageFiles:
     """Image files in a fixed order, and the names of their classes.
 
     Attributes:
@@ -49,13 +52,13 @@ class Folder:
     labels: tuple[str, ...] | None
 
 
-def list_folder(path: Path) -> Folder:
+def list_images(path: Path) -> ImageFiles:
     """The images of a folder, by class and name; hidden files and folders are passed over."""
     try:
         entries = sorted(entry for entry in path.iterdir() if not entry.name.startswith("."))
         classes = [entry for entry in entries if entry.is_dir()]
         if not classes:
-            return Folder(str(path), tuple(_images(entries, path)), None)
+            return ImageFiles(str(path), tuple(_images(entries, path)), None)
         files: list[Path] = []
         labels: list[str] = []
         for folder in classes:
@@ -65,7 +68,7 @@ def list_folder(path: Path) -> Folder:
             labels += [folder.name] * len(images)
     except OSError as error:
         raise UsageError(f"{path}: cannot be read: {error.strerror}") from None
-    return Folder(str(path), tuple(files), tuple(labels))
+    return ImageFiles(str(path), tuple(files), tuple(labels))
 
 
 def _images(entries: list[Path], folder: Path) -> list[Path]:
@@ -75,7 +78,7 @@ def _images(entries: list[Path], folder: Path) -> list[Path]:
     return images
 
 
-def fit_folder(folder: Folder) -> tuple[ImageRows, tuple[str, ...]]:
+def fit_images(folder: ImageFiles) -> tuple[ImageRows, tuple[str, ...]]:
     """The shape all images of the folder are brought to, and what must be said about it.
 
     Opens every file once (headers only), so a file that is no image is found now.
@@ -95,6 +98,35 @@ def fit_folder(folder: Folder) -> tuple[ImageRows, tuple[str, ...]]:
     return ImageRows((channels, COMMON, COMMON)), (note,)
 
 
+@final
+class ImageInputs:
+    """Image files, decoded when taken and resized to one size.
+
+    Args:
+        files: One path a row.
+        shape: (channels, height, width) of every row; 1 channel is grey, 3 is RGB.
+    """
+
+    def __init__(self, files: Sequence[Path], shape: tuple[int, int, int]) -> None:
+        self._files = tuple(files)
+        self._shape = shape
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """(channels, height, width)."""
+        return self._shape
+
+    def __len__(self) -> int:
+        return len(self._files)
+
+    def take(self, index: Tensor) -> Tensor:
+        """Rows `index` (b,) as float32 (b, channels, height, width) in [0, 1]."""
+        images = np.empty((len(index), *self._shape), np.uint8)
+        for place, row in enumerate(index.tolist()):
+            images[place] = decode_image(self._files[row], self._shape)
+        return as_float(torch.from_numpy(images))
+
+
 def decode_image(path: Path, shape: tuple[int, int, int]) -> npt.NDArray[np.uint8]:
     """The image as uint8 of `shape` (channels, height, width), grey for one channel, RGB for three.
 
@@ -109,7 +141,7 @@ def decode_image(path: Path, shape: tuple[int, int, int]) -> npt.NDArray[np.uint
         try:
             converted = image.convert(_MODES[channels])
         except Exception as error:  # decoders raise whatever they meet in a broken file
-            raise UsageError(f"{path}: cannot be decoded: {_line(error)}") from None
+            raise UsageError(f"{path}: cannot be decoded: {one_line(error)}") from None
     if converted.size != (width, height):
         converted = converted.resize((width, height), Resampling.BILINEAR)
     pixels = np.asarray(converted, np.uint8)
@@ -136,7 +168,7 @@ def open_image(path: Path) -> Generator["Image"]:
                 warnings.simplefilter("ignore", PIL.Image.DecompressionBombWarning)
                 image = PIL.Image.open(file)
         except Exception as error:  # decoders raise whatever they meet in a broken file
-            raise UsageError(f"{path}: not an image: {_line(error)}") from None
+            raise UsageError(f"{path}: not an image: {one_line(error)}") from None
         if image.width * image.height > MAX_PIXELS:
             raise UsageError(f"{path}: {image.width} x {image.height} pixels are too many")
         yield image
@@ -152,7 +184,3 @@ class _Bounded(BufferedReader):
     def read(self, size: int | None = -1, /) -> bytes:
         length = fstat(self.fileno()).st_size
         return super().read(length if size is None or size < 0 else min(size, length))
-
-
-def _line(error: Exception) -> str:
-    return " ".join(str(error).split())[:200] or type(error).__name__

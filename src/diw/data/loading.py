@@ -3,23 +3,21 @@
 from dataclasses import replace
 from pathlib import Path
 
-import torch
-
-from diw.data.benchmarks import embedded
-from diw.data.benchmarks.catalogue import BENCHMARKS, FASHION_MNIST, Benchmark
-from diw.data.benchmarks.files import fetch
-from diw.data.benchmarks.locate import find
-from diw.data.benchmarks.readers import read_benchmark
+from diw.data.benchmarks import (
+    BENCHMARKS,
+    EMBEDDED,
+    Benchmark,
+    fetch,
+    find,
+    load_embedded,
+    read_benchmark,
+    synthetic_like,
+)
 from diw.data.checks import check_parts
 from diw.data.dataset import Bundle, Dataset
-from diw.data.encoding import Encoding, ImageRows
-from diw.data.inputs import TensorInputs
-from diw.data.labels import class_list
+from diw.data.encoding import Encoding, class_list
 from diw.data.own import READABLE, Raw, encode, fit, read_raw, shared_label
 from diw.errors import UsageError
-
-EMBEDDED = "embedded"
-"""The name of the subset inside the package."""
 
 
 def load(
@@ -60,31 +58,9 @@ def load(
     return _with_files(bundle, trusted, test, label, allow_leaks)
 
 
-def load_embedded() -> Bundle:
-    """10,000 training and 2,000 test images of Fashion-MNIST, all labels clean."""
-    arrays = embedded.read()
-
-    def part(name: str) -> Dataset:
-        images = torch.from_numpy(arrays[f"{name}_images"]).unsqueeze(1)
-        labels = torch.from_numpy(arrays[f"{name}_labels"]).long()
-        return Dataset(TensorInputs(images), labels, FASHION_MNIST.classes)
-
-    train = part("train")
-    return Bundle(
-        name=EMBEDDED,
-        kind="image",
-        train=train,
-        test=part("test"),
-        clean=torch.ones(len(train), dtype=torch.bool),
-        encoding=Encoding(FASHION_MNIST.classes, ImageRows((1, 28, 28))),
-    )
-
-
 def _load_benchmark(benchmark: Benchmark, synthetic_ok: bool, progress: bool) -> Bundle:
     folder = find(benchmark)
     if folder is None and synthetic_ok:
-        from diw.data.benchmarks.synthetic import synthetic_like
-
         return synthetic_like(benchmark)
     return read_benchmark(benchmark, folder or fetch(benchmark, progress=progress))
 

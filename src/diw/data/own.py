@@ -7,15 +7,18 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from diw.data.array_inputs import array_inputs, fit_array
-from diw.data.arrays import Arrays, read_npy, read_npz
+from diw.data.arrays import ArrayFile, array_inputs, fit_array, read_npy, read_npz
 from diw.data.dataset import Dataset, Inputs
-from diw.data.encoding import Encoding, ImageRows, TableRows
-from diw.data.images import SUFFIXES, Folder, fit_folder, list_folder
-from diw.data.inputs import FolderInputs
-from diw.data.labels import class_numbers, label_names, plain_name
-from diw.data.table_inputs import fit_table, table_inputs
-from diw.data.tables import Table, read_csv, words_of
+from diw.data.encoding import (
+    Encoding,
+    ImageRows,
+    TableRows,
+    class_numbers,
+    label_names,
+    plain_name,
+)
+from diw.data.images import SUFFIXES, ImageFiles, ImageInputs, fit_images, list_images
+from diw.data.tables import TableFile, fit_table, read_csv, read_parquet, table_inputs, words_of
 from diw.errors import UsageError
 
 READABLE = ".npz, .npy, .csv, .tsv, .parquet, or a folder with one subfolder of images a class"
@@ -41,7 +44,7 @@ class Raw:
         not_features: Columns of a table that are not features.
     """
 
-    content: Arrays | Table | Folder
+    content: ArrayFile | TableFile | ImageFiles
     labels: list[str] | None
     clean: Tensor | None = None
     not_features: tuple[str, ...] = ()
@@ -53,7 +56,7 @@ class Raw:
 
 
 @dataclass(frozen=True)
-class Rows:
+class FileRows:
     """A file read like the training data were.
 
     Attributes:
@@ -90,11 +93,9 @@ def read_raw(path: Path, label: str | None, *, need_labels: bool = True) -> Raw:
     elif suffix in (".csv", ".tsv"):
         raw = _from_table(read_csv(path), label, need_labels)
     elif suffix in (".parquet", ".pq"):
-        from diw.data.parquet import read_parquet
-
         raw = _from_table(read_parquet(path), label, need_labels)
     elif suffix in SUFFIXES:
-        raw = Raw(Folder(str(path), (path,), None), None)
+        raw = Raw(ImageFiles(str(path), (path,), None), None)
     else:
         raise UsageError(f"{path}: cannot read this; readable are {READABLE}")
     if not need_labels:
@@ -107,36 +108,36 @@ def read_raw(path: Path, label: str | None, *, need_labels: bool = True) -> Raw:
 def fit(raw: Raw) -> tuple[ImageRows | TableRows, tuple[str, ...]]:
     """How such rows are encoded, learned from the training data; and what must be said."""
     match raw.content:
-        case Arrays():
+        case ArrayFile():
             return fit_array(raw.content)
-        case Table():
+        case TableFile():
             return fit_table(raw.content, raw.not_features)
-        case Folder():
-            return fit_folder(raw.content)
+        case ImageFiles():
+            return fit_images(raw.content)
 
 
-def encode(raw: Raw, encoding: Encoding) -> Rows:
+def encode(raw: Raw, encoding: Encoding) -> FileRows:
     """The rows as inputs and class numbers, read as `encoding` says."""
     notes: tuple[str, ...] = ()
     names: tuple[str, ...] | None = None
     rows = encoding.rows
     match raw.content, rows:
-        case Arrays(), _:
+        case ArrayFile(), _:
             inputs: Inputs = array_inputs(raw.content, rows)
-        case Table(), TableRows():
+        case TableFile(), TableRows():
             inputs, notes = table_inputs(raw.content, rows, raw.not_features)
-        case Folder(), ImageRows():
-            inputs = FolderInputs(raw.content.files, rows.shape)
+        case ImageFiles(), ImageRows():
+            inputs = ImageInputs(raw.content.files, rows.shape)
             names = tuple(str(file) for file in raw.content.files)
         case _:
             raise UsageError(f"{raw.source}: the training data were {encoding.kind}s, this is not")
     targets = (
         None if raw.labels is None else class_numbers(raw.labels, encoding.classes, raw.source)
     )
-    return Rows(inputs, targets, names, notes)
+    return FileRows(inputs, targets, names, notes)
 
 
-def read_like(path: str | Path, encoding: Encoding, *, need_labels: bool = False) -> Rows:
+def read_like(path: str | Path, encoding: Encoding, *, need_labels: bool = False) -> FileRows:
     """Rows of another file, read as the training data of `encoding` were.
 
     Args:
@@ -163,11 +164,11 @@ def _from_arrays(path: Path, label: str | None, need_labels: bool) -> Raw:
 
 
 def _from_folder(path: Path) -> Raw:
-    folder = list_folder(path)
+    folder = list_images(path)
     return Raw(folder, None if folder.labels is None else list(folder.labels))
 
 
-def _from_table(table: Table, label: str | None, need_labels: bool) -> Raw:
+def _from_table(table: TableFile, label: str | None, need_labels: bool) -> Raw:
     name = table.label_column(label, required=need_labels)
     clean = table.columns.get(CLEAN) if need_labels and name != CLEAN else None
     not_features = tuple(column for column in (name, CLEAN) if column is not None)

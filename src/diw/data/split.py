@@ -15,8 +15,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from diw.data import Bundle, Dataset
-from diw.data.inputs import JoinedInputs
+from diw.data.dataset import Bundle, Dataset, JoinedInputs
 from diw.errors import UsageError
 from diw.seeding import numpy_generator
 from diw.shifts import Shift, parse_shift

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from diw.data.encoding import Encoding, NumberColumn, TableRows
 from diw.data.own import encode, fit, read_raw
-from diw.data.tables import Table
+from diw.data.tables import TableFile
 from diw.errors import UsageError
 
 Values = NDArray[Any]
@@ -18,7 +18,7 @@ Values = NDArray[Any]
 
 
 @dataclass(frozen=True)
-class Pair:
+class ValuePair:
     """Training and trusted values of one kind, and what must be said about them."""
 
     train: Values
@@ -28,7 +28,7 @@ class Pair:
 
 def read_values(
     train: Path, trusted: Path, *, drop: tuple[str, ...] = (), raw: bool = False
-) -> Pair:
+) -> ValuePair:
     """Two files as values to match.
 
     Columns of numbers are standardised by the training file's means and deviations
@@ -58,20 +58,20 @@ def _is_array(path: Path) -> bool:
     return path.suffix.lower() in (".npy", ".npz")
 
 
-def _arrays(train: Path, trusted: Path, raw: bool) -> Pair:
+def _arrays(train: Path, trusted: Path, raw: bool) -> ValuePair:
     ours, theirs = _read_array(train), _read_array(trusted)
     if ours.shape[1:] != theirs.shape[1:]:
         raise UsageError(
             f"{trusted}: rows of shape {theirs.shape[1:]}, but {train} has {ours.shape[1:]}"
         )
     if ours.ndim == 1 or ours.shape[1] == 1:
-        return Pair(ours.reshape(-1), theirs.reshape(-1))
+        return ValuePair(ours.reshape(-1), theirs.reshape(-1))
     if raw:
-        return Pair(ours, theirs)
+        return ValuePair(ours, theirs)
     mean, scale = ours.mean(0, dtype=np.float64), ours.std(0, dtype=np.float64)
     scale[scale == 0] = 1
     shift, factor = mean.astype(ours.dtype), (1 / scale).astype(ours.dtype)
-    return Pair((ours - shift) * factor, (theirs - shift) * factor)
+    return ValuePair((ours - shift) * factor, (theirs - shift) * factor)
 
 
 def _read_array(path: Path) -> Values:
@@ -92,9 +92,9 @@ def _read_array(path: Path) -> Values:
     return values.reshape(len(values), -1) if values.ndim > 1 else values
 
 
-def _tables(train: Path, trusted: Path, drop: tuple[str, ...], raw: bool) -> Pair:
+def _tables(train: Path, trusted: Path, drop: tuple[str, ...], raw: bool) -> ValuePair:
     ours = replace(read_raw(train, None, need_labels=False), not_features=drop)
-    if isinstance(ours.content, Table):
+    if isinstance(ours.content, TableFile):
         for name in drop:
             if name not in ours.content.columns:
                 columns = ", ".join(ours.content.columns)
@@ -113,7 +113,7 @@ def _tables(train: Path, trusted: Path, drop: tuple[str, ...], raw: bool) -> Pai
         notes += encoded.notes
         taken = encoded.inputs.take(torch.arange(len(encoded.inputs))).numpy()
         values.append(taken.reshape(-1) if alone else taken)
-    return Pair(values[0], values[1], tuple(dict.fromkeys(notes)))
+    return ValuePair(values[0], values[1], tuple(dict.fromkeys(notes)))
 
 
 def _as_is(column: Any) -> Any:

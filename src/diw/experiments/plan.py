@@ -13,8 +13,7 @@ from functools import cache
 from importlib.util import find_spec
 from typing import Any, Literal
 
-from diw.data import BENCHMARKS
-from diw.data.benchmarks.locate import find
+from diw.data import BENCHMARKS, find
 from diw.errors import UsageError
 from diw.experiments.catalogue import Entry, Experiment, Protocol, Scale, catalogue
 from diw.experiments.catalogue import published as published_numbers

@@ -9,9 +9,8 @@ from typing import Any
 
 import torch
 
-from diw.data import BENCHMARKS, Bundle, load
+from diw.data import BENCHMARKS, Bundle, find, load
 from diw.data.arrays import beside
-from diw.data.benchmarks.locate import find
 from diw.data.split import Split, Trusted, make_split, parse_trusted, stratified
 from diw.records import RunSpec
 from diw.weighting import make

@@ -15,7 +15,7 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from diw.data import Dataset, Encoding, Inputs, Rows, read_like
+from diw.data import Dataset, Encoding, FileRows, Inputs, read_like
 from diw.data.own import encode, read_raw
 from diw.errors import UsageError
 from diw.models import make_model
@@ -76,7 +76,7 @@ class Predictor:
             model = model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         return cls(model, encoding, torch.device(device))
 
-    def read(self, path: Path) -> Rows:
+    def read(self, path: Path) -> FileRows:
         """The rows of a file or folder; labels it may have are not looked at."""
         return read_like(path, self.encoding)
 

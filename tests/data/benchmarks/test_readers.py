@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 
 from diw.data import BENCHMARKS, load
 from diw.data.benchmarks.catalogue import CIFAR_10, CIFAR_100, FASHION_MNIST, Benchmark, DataFile
-from diw.data.benchmarks.idx import parse_idx
-from diw.data.benchmarks.locate import check_folder, find, read_content
-from diw.data.benchmarks.readers import read_benchmark
+from diw.data.benchmarks.files import check_folder, find, read_content
+from diw.data.benchmarks.readers import parse_idx, read_benchmark
 from diw.errors import RunError, UsageError
 
 
@@ -101,7 +100,7 @@ def test_class_lists_are_complete():
 def test_roots_are_searched_in_order(tmp_path, monkeypatch):
     benchmark = dataclasses.replace(CIFAR_100)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr("diw.data.benchmarks.locate.DEBIAN", tmp_path / "debian")
+    monkeypatch.setattr("diw.data.benchmarks.files.DEBIAN", tmp_path / "debian")
     monkeypatch.delenv("DIW_DATA", raising=False)
     assert find(benchmark) is None
     places = [tmp_path / "debian", tmp_path / "cache" / "diw", tmp_path / "own"]

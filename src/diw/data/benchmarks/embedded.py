@@ -11,6 +11,14 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import torch
+
+from diw.data.benchmarks.catalogue import FASHION_MNIST
+from diw.data.dataset import Bundle, Dataset, TensorInputs
+from diw.data.encoding import Encoding, ImageRows
+
+EMBEDDED = "embedded"
+"""The name of this data set."""
 
 PATH = Path(__file__).with_name("fashion-mnist-subset.npz")
 """The file, made by the script and never by hand."""
@@ -33,3 +41,23 @@ def read() -> dict[str, npt.NDArray[Any]]:
     """`train_images` (10000, 28, 28), `train_labels`, `train_rows`; the same for `test`."""
     with np.load(PATH, allow_pickle=False) as file:
         return {name: file[name] for name in file.files}
+
+
+def load_embedded() -> Bundle:
+    """10,000 training and 2,000 test images of Fashion-MNIST, all labels clean."""
+    arrays = read()
+
+    def part(name: str) -> Dataset:
+        images = torch.from_numpy(arrays[f"{name}_images"]).unsqueeze(1)
+        labels = torch.from_numpy(arrays[f"{name}_labels"]).long()
+        return Dataset(TensorInputs(images), labels, FASHION_MNIST.classes)
+
+    train = part("train")
+    return Bundle(
+        name=EMBEDDED,
+        kind="image",
+        train=train,
+        test=part("test"),
+        clean=torch.ones(len(train), dtype=torch.bool),
+        encoding=Encoding(FASHION_MNIST.classes, ImageRows((1, 28, 28))),
+    )

@@ -1,20 +1,23 @@
-"""Verified benchmark files to data sets in memory, bytes as they are."""
+"""Benchmarks as data sets in memory: read from verified files, or generated in their shape."""
 
+import struct
 from collections.abc import Sequence
+from math import prod
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 import torch
 
 from diw.data.benchmarks.catalogue import Benchmark, DataFile
-from diw.data.benchmarks.idx import parse_idx
-from diw.data.benchmarks.locate import read_content
-from diw.data.dataset import Bundle, Dataset
+from diw.data.benchmarks.files import read_content
+from diw.data.dataset import Bundle, Dataset, TensorInputs
 from diw.data.encoding import Encoding, ImageRows
-from diw.data.inputs import TensorInputs
 from diw.errors import RunError
+from diw.seeding import numpy_generator
 
 _PIXELS = 3 * 32 * 32
+_UNSIGNED_BYTE = 0x08
 
 
 def read_benchmark(benchmark: Benchmark, folder: Path) -> Bundle:
@@ -52,4 +55,56 @@ def _read_part(benchmark: Benchmark, folder: Path, files: Sequence[DataFile]) ->
         TensorInputs(torch.from_numpy(images)),
         torch.from_numpy(labels.astype(np.int64)),
         benchmark.classes,
+    )
+
+
+def parse_idx(content: bytes, name: str) -> npt.NDArray[np.uint8]:
+    """The array in the (unpacked) content of an idx file of unsigned bytes.
+
+    Args:
+        content: The whole file.
+        name: What messages call it.
+    """
+    if len(content) < 4 or content[:2] != b"\0\0" or content[2] != _UNSIGNED_BYTE:
+        raise RunError(f"{name}: not an idx file of unsigned bytes")
+    start = 4 + 4 * content[3]
+    if len(content) < start:
+        raise RunError(f"{name}: truncated in its header")
+    shape = struct.unpack(f">{content[3]}I", content[4:start])
+    if len(content) - start != prod(shape):
+        raise RunError(f"{name}: {prod(shape):,} bytes announced, {len(content) - start:,} found")
+    return np.frombuffer(content, np.uint8, offset=start).reshape(shape)
+
+
+def synthetic_like(benchmark: Benchmark, rows: int = 2000) -> Bundle:
+    """`rows` images for training and a fifth of it for testing, balanced, around random patterns.
+
+    A class is a smooth random pattern, an image that pattern under noise and a
+    random brightness: learnable, and not trivially.
+    """
+    shape = (1, 28, 28) if benchmark.format == "idx" else (3, 32, 32)
+    rng = numpy_generator(0, "synthetic", benchmark.name)
+    coarse = rng.random((len(benchmark.classes), shape[0], 4, 4))
+    patterns = coarse.repeat(shape[1] // 4, axis=2).repeat(shape[2] // 4, axis=3)
+
+    def part(rows_per_class: int) -> Dataset:
+        labels = np.tile(np.arange(len(benchmark.classes)), rows_per_class)
+        brightness = rng.uniform(0.5, 1.0, (len(labels), 1, 1, 1))
+        noise = rng.normal(0, 0.25, (len(labels), *shape))
+        images = np.clip(patterns[labels] * brightness + noise, 0, 1)
+        return Dataset(
+            TensorInputs(torch.from_numpy((images * 255).astype(np.uint8))),
+            torch.from_numpy(labels),
+            benchmark.classes,
+        )
+
+    train = part(rows // len(benchmark.classes))
+    return Bundle(
+        name=f"{benchmark.name} (synthetic)",
+        kind="image",
+        train=train,
+        test=part(rows // 5 // len(benchmark.classes)),
+        clean=torch.ones(len(train), dtype=torch.bool),
+        notes=(f"synthetic: generated images stand in for {benchmark.name}",),
+        encoding=Encoding(benchmark.classes, ImageRows(shape)),
     )
