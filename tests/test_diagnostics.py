@@ -3,7 +3,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from diw.diagnostics import mean_absolute_error, root_mean_square_error
+from diw.diagnostics import (
+    auroc,
+    effective_sample_size,
+    mean_absolute_error,
+    root_mean_square_error,
+)
 from diw.shifts import parse_shift
 
 finite = st.floats(-100, 100)
@@ -47,3 +52,54 @@ def test_the_squares_weigh_large_misses_more(pairs) -> None:
 def test_shapes_must_agree(function, truth) -> None:
     with pytest.raises(ValueError, match="weights, truth: expected two vectors of one length"):
         function([1.0, 2.0], truth)
+
+
+samples = st.lists(
+    st.tuples(st.integers(-3, 3).map(float), st.booleans()), min_size=2, max_size=40
+).filter(lambda pairs: len({positive for _, positive in pairs}) == 2)
+
+
+@given(samples)
+def test_auroc_counts_every_pair_and_ties_half(pairs: list[tuple[float, bool]]) -> None:
+    high = [score for score, positive in pairs if positive]
+    low = [score for score, positive in pairs if not positive]
+    wins = sum((h > n) + 0.5 * (h == n) for h in high for n in low)
+    assert auroc(*zip(*pairs, strict=True)) == pytest.approx(wins / (len(high) * len(low)))
+
+
+def test_auroc_agrees_with_scikit_learn() -> None:
+    metrics = pytest.importorskip("sklearn.metrics")
+    rng = np.random.default_rng(5)
+    positive = rng.random(5000) < 0.6
+    scores = (rng.normal(size=5000) + positive).astype(np.float16)
+    assert auroc(scores, positive) == pytest.approx(metrics.roc_auc_score(positive, scores))
+
+
+def test_negated_scores_have_the_complementary_auroc() -> None:
+    scores, positive = [0.1, 0.4, 0.4, 0.9], [False, True, False, True]
+    assert auroc(scores, positive) + auroc(-np.array(scores), positive) == pytest.approx(1)
+
+
+@pytest.mark.parametrize(
+    ("scores", "positive", "message"),
+    [
+        ([1.0, 2.0], [True, True], "at least one positive and one negative"),
+        ([1.0, np.nan], [True, False], "must be finite"),
+        ([1.0], [True, False], "two vectors of one length"),
+    ],
+)
+def test_auroc_refuses_what_has_no_area(
+    scores: list[float], positive: list[bool], message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        auroc(scores, positive)
+
+
+def test_effective_sample_size_of_known_weights() -> None:
+    assert effective_sample_size([2.0, 2.0, 2.0]) == 1.0
+    assert effective_sample_size([0.0, 5.0, 0.0, 0.0]) == 0.25
+    assert effective_sample_size([0.0, 0.0]) == 0.0
+    assert effective_sample_size([1.0, 3.0]) == pytest.approx(16 / 20)
+    for wrong in ([], [[1.0]]):
+        with pytest.raises(ValueError, match="non-empty vector"):
+            effective_sample_size(wrong)

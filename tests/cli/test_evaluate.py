@@ -8,6 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from diw.cli.evaluate import class_table, confusion_table
+from diw.predicting import Scores
 from tests.own_data import TRAIN, diw, done, refused, write_csv, write_images, write_npz
 
 
@@ -128,3 +130,28 @@ def test_many_classes_show_their_confusions_instead_of_a_matrix(tmp_path) -> Non
     out = done("evaluate", tmp_path / "m", tmp_path / "a.npz")
     assert "The most frequent confusions" in out
     assert "Confusion matrix" not in out
+
+
+def test_short_names_head_the_columns_and_long_ones_are_numbered() -> None:
+    table = confusion_table(Scores(("cat", "dog"), np.array([[3, 1], [0, 2]])))
+    assert [column.title for column in table.columns] == ["true class", "cat", "dog"]
+    assert [cell.text for cell in table.rows[1]] == ["dog", "·", "2"]
+    long = confusion_table(Scores(("x" * 40, "y" * 40), np.eye(2, dtype=np.int64)))
+    assert [column.title for column in long.columns] == ["true class", "0", "1"]
+    assert long.rows[0][0].text == f"0 {'x' * 40}"
+
+
+def test_the_most_frequent_confusions_come_first() -> None:
+    confusion = np.diag(np.full(25, 9))
+    confusion[3, 7], confusion[20, 1] = 2, 5
+    table = confusion_table(Scores(tuple(map(str, range(25))), confusion))
+    assert [[cell.text for cell in row] for row in table.rows] == [
+        ["20", "1", "5"],
+        ["3", "7", "2"],
+    ]
+
+
+def test_a_class_without_rows_is_a_dash() -> None:
+    table = class_table(Scores(("a", "b"), np.array([[1, 1], [0, 0]])))
+    assert [cell.text for cell in table.rows[0]] == ["a", "2", "50.00"]
+    assert [cell.text for cell in table.rows[1]] == ["b", "0", "–"]

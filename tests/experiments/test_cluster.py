@@ -81,7 +81,6 @@ def cluster(tmp_path: Path):
         one.close()
 
 
-@pytest.mark.slow
 def test_a_worker_killed_mid_run_loses_nothing_and_nothing_is_done_twice(tmp_path, cluster) -> None:
     machines = cluster(2)
     folder = tmp_path / "runs"

@@ -14,6 +14,7 @@ from diw.reports.page import write_report
 
 from .factory import make_run
 
+METHODS = ("uniform", "diw", "clean")
 EVIL = "<script>alert('x')</script><img src=https://example.org/x>&\""
 
 
@@ -46,8 +47,7 @@ class Page(HTMLParser):
 
 @pytest.fixture
 def runs(tmp_path: Path) -> list[Run]:
-    methods = ("uniform", "diw", "clean")
-    return [make_run(tmp_path / "runs", method, seed) for method in methods for seed in (1, 2)]
+    return [make_run(tmp_path / "runs", method, seed) for method in METHODS for seed in (1, 2)]
 
 
 def page_of(runs: list[Run], path: Path) -> Page:
@@ -65,7 +65,16 @@ def test_page_has_title_table_and_figures(runs: list[Run], tmp_path: Path) -> No
     assert [len(drawing["data"]) for drawing in page.drawings] == [6, 2, 4]
     described = [value for name, value in page.attributes if name == "aria-label"]
     assert len(described) == 3
-    assert all(value and len(value) > 40 for value in described)
+    accuracy, weights, sizes = (value or "" for value in described)
+    last = {
+        name: [run.metrics()[-1] for run in runs if run.spec.method == name] for name in METHODS
+    }
+    for name, rows in last.items():
+        mean = 50 * sum(row["test_accuracy"] for row in rows)
+        assert f"{name} {mean:.1f}%" in accuracy
+    assert weights.startswith("Histogram of the weights of diw")
+    assert "uniform 100.0%" in sizes
+    assert "clean" not in sizes
 
 
 def test_page_asks_nothing_of_the_network(runs: list[Run], tmp_path: Path) -> None:

@@ -26,8 +26,8 @@ def data(context: click.Context, json_file: Path | None) -> None:
     """List the data sets, fetch them, check them.
 
     They are looked for in $DIW_DATA, in the cache folder and in
-    /usr/share/datasets. Data of your own need none of this: give their path
-    wherever a data set is asked for.
+    /usr/share/datasets. Your own data need none of this: give their path
+    wherever a data set is expected.
     """
     if context.invoked_subcommand is not None:
         return
@@ -48,7 +48,7 @@ def data(context: click.Context, json_file: Path | None) -> None:
 @click.argument("name")
 @json_option
 def fetch(name: str, json_file: Path | None) -> None:
-    """Download data set NAME from its official address, unless it is here and right."""
+    """Download data set NAME from its official address, unless it is already here and intact."""
     from diw.data import get_benchmark
     from diw.data.benchmarks.files import fetch as fetch_benchmark
 

@@ -23,7 +23,7 @@ FILES = ("csv", "npy", "npz", "parquet", "tsv", "txt")
 EXAMPLES = """
 \b
 Examples:
-  diw compare                                   what dirty labels cost, what DIW wins back
+  diw compare                                   what label noise costs, what DIW regains
   diw compare --shift pair:0.3 --methods all    every method on another kind of noise
   diw train --data train.csv --trusted trusted.csv --out model
   diw predict model new.csv --out predictions.csv

@@ -8,8 +8,15 @@ import click
 
 from diw.cli.options import json_option, write_results
 
+EXAMPLES = """
+\b
+Examples:
+  diw methods
+  diw methods --json methods.json    the list for a program
+"""
 
-@click.command()
+
+@click.command(epilog=EXAMPLES)
 @json_option
 def methods(json_file: Path | None) -> None:
     """List every method with a line of explanation and its fields.

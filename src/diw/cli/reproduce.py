@@ -34,7 +34,7 @@ Examples:
 """
 
 
-@click.command(epilog=EXAMPLES)
+@click.command(epilog=EXAMPLES, short_help="Reproduce the tables and figures of the paper.")
 @click.argument("names", nargs=-1, metavar="NAME…|all")
 @click.option(
     "--scale",
@@ -88,7 +88,7 @@ def reproduce(
 
     NAME is a result (see --list), or all. Runs are shared between results,
     found again when they are finished and resumed when they were interrupted.
-    Cells whose data are not here are marked and do not stop the rest.
+    Cells whose data are missing are marked and do not stop the rest.
     """
     from diw.experiments.catalogue import find_experiments
     from diw.experiments.reproduce import check_filter, order, read_filter

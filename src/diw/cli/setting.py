@@ -76,6 +76,7 @@ def setting_options(*, shift: str) -> Callable[[Command], Command]:
             type=click.Choice(["sgd", "adam"]),
             default=DEFAULT.optimizer,
             show_default=True,
+            help="SGD with momentum, or Adam.",
         ),
         click.option(
             "--lr",
@@ -95,6 +96,7 @@ def setting_options(*, shift: str) -> Callable[[Command], Command]:
             type=click.FloatRange(min=0),
             default=DEFAULT.weight_decay,
             show_default=True,
+            help="L2 penalty of the optimizer.",
         ),
         device_option(),
     ]

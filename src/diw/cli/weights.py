@@ -34,7 +34,7 @@ ENDINGS = (".csv", ".npy", ".npz", ".parquet")
     "--drop",
     multiple=True,
     metavar="COLUMN",
-    help="Leave a column out; repeatable.",
+    help="Leave out a column of a table; may be given more than once.",
 )
 @click.option("--raw", is_flag=True, help="Do not standardise the columns.")
 @click.option(
@@ -45,9 +45,7 @@ ENDINGS = (".csv", ".npy", ".npz", ".parquet")
 )
 @click.option("--bound", type=float, default=50.0, show_default=True, help="Largest weight.")
 @click.option("--slack", type=float, help="How far the mean weight may be from one.")
-@click.option(
-    "--ridge", type=float, default=1e-5, show_default=True, help="Penalty on the weights."
-)
+@click.option("--ridge", type=float, default=1e-5, show_default=True, help="Ridge penalty.")
 @click.option("--rank", type=int, help="Largest rank of the kernel; below it the match is exact.")
 @click.option("--tol", type=float, default=1e-8, show_default=True, help="Relative residual.")
 @json_option
@@ -65,7 +63,7 @@ def weights(
 
     Kernel mean matching: non-negative weights with mean about one under which the
     training rows look like the trusted ones. Files are .npy, .npz, .csv, .tsv or
-    .parquet; columns of numbers are standardised by TRAIN, words become one-hot.
+    .parquet; columns of numbers are standardised by TRAIN, columns of text become one-hot.
     """
     _check_out(out)
     writable_file(out, "out")

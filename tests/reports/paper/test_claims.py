@@ -9,7 +9,7 @@ from diw.experiments.catalogue import catalogue
 from diw.experiments.plan import cell_json, plan
 from diw.records import Run
 from diw.reports.paper.claims import KINDS, Verdict, verdicts
-from diw.reports.paper.results import concentration, denoising, ones_distance, read_sheet
+from diw.reports.paper.results import concentration, denoising, read_sheet
 from tests.reports.paper.factory import cell, published, trials, write_experiment, write_run
 
 
@@ -155,15 +155,6 @@ def test_denoising_is_read_from_the_last_epoch(tmp_path: Path) -> None:
     assert "70% by the true label, 10% by the given one, 90% on intact data" in verdict.finding
     plain = write_run(tmp_path / "runs", seed=1, accuracies=[0.5])
     assert denoising(Run(tmp_path / "runs" / plain)) is None
-
-
-def test_weights_of_one_have_the_distance_of_the_simulated_shift() -> None:
-    """By the definition: 4,000 samples of eight classes and 40 of two."""
-    true = np.repeat([0.8 + 0.2 / 100, 0.2 + 100 - 20], [8 * 4000, 2 * 40])
-    assert true.mean() == pytest.approx(1)
-    assert ones_distance("prior:0.2,100", "mae") == pytest.approx(np.abs(true - 1).mean())
-    rmse = np.sqrt(((true - 1) ** 2).mean())
-    assert ones_distance("prior:0.2,100", "rmse") == pytest.approx(rmse)
 
 
 def test_published_weights_against_weights_of_one(tmp_path: Path, monkeypatch) -> None:

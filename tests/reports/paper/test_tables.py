@@ -8,32 +8,19 @@ import numpy as np
 import pytest
 from scipy.stats import ttest_rel
 
-from diw.errors import UsageError
-from diw.reports.paper.page import write_page
 from diw.reports.paper.results import read_sheet
 from diw.reports.paper.tables import detail_table, matrix_table
-from diw.reports.paper.write import read_section, write_sheet
 from diw.reports.table import to_csv, to_latex, to_markdown, to_plain
-from tests.reports.paper.factory import cell, published, trials, write_experiment, write_run
-
-DIW, UNIFORM, RANDOM = (88.0, 88.2, 87.9), (80.0, 81.0, 79.5), (87.8, 88.3, 87.6)
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    runs = tmp_path / "runs"
-    cells = [
-        cell("uniform", trials(runs, "uniform", UNIFORM), published=published(77.13, 2.21)),
-        cell("random", trials(runs, "random", RANDOM), published=published(84.58, 0.76)),
-        cell("diw", trials(runs, "diw", DIW), published=published(88.29, 0.18, best=True)),
-        cell("siw-f", [], published=published(82.36)),
-        cell("diw1-f", [], state="absent", reason="too few samples of a class"),
-    ]
-    missing = [
-        cell(c["method"], [], data="cifar-10", state="no data", reason="cifar-10 is not here")
-        for c in cells
-    ]
-    return write_experiment(tmp_path, [*cells, *missing])
+from tests.reports.paper.factory import (
+    DIW,
+    RANDOM,
+    UNIFORM,
+    cell,
+    published,
+    trials,
+    write_experiment,
+    write_run,
+)
 
 
 def test_ours_stand_above_the_papers_with_the_difference(folder: Path) -> None:
@@ -101,14 +88,6 @@ def test_generated_images_are_named_and_never_compared(tmp_path: Path) -> None:
     assert any("nothing compares" in note for note in table.notes)
 
 
-def test_an_unfinished_run_does_not_count(tmp_path: Path) -> None:
-    runs = tmp_path / "runs"
-    names = trials(runs, "diw", [88, 60])
-    (runs / names[1] / "done").unlink()
-    sheet = read_sheet(write_experiment(tmp_path, [cell("diw", names)]))
-    assert sheet.results[0].values("accuracy") == {0: pytest.approx(88)}
-
-
 def test_distances_are_marked_where_they_are_lowest(tmp_path: Path) -> None:
     runs = tmp_path / "runs"
     truth = np.array([0.5, 0.5, 0.5, 2.5])
@@ -146,24 +125,3 @@ def test_distances_are_marked_where_they_are_lowest(tmp_path: Path) -> None:
     assert mae[3].value == pytest.approx(np.abs(np.array(far) - truth).mean(), abs=2e-3)
     assert (mae[3].strong, mae[4].strong) == (False, True)
     assert any("the lowest" in note for note in table.notes)
-
-
-def test_files_and_page(folder: Path) -> None:
-    section = write_sheet(read_sheet(folder))
-    names = {path.name for path in folder.iterdir()}
-    assert {"test.md", "test.tex", "test.csv", "test.json", "experiment.json"} == names
-    write_page([section], folder / "report.html")
-    page = (folder / "report.html").read_text()
-    assert "About &lt;it&gt;." in page
-    assert "<strong>88.29 (0.18)</strong>" in page
-    assert "diw reproduce test" in page
-    before = (folder / "report.html").read_bytes()
-    again = read_section(read_sheet(folder))
-    assert again is not None
-    write_page([again], folder / "report.html")
-    assert (folder / "report.html").read_bytes() == before
-
-
-def test_a_folder_without_an_experiment_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"holds no experiment\.json"):
-        read_sheet(tmp_path)
