@@ -55,12 +55,12 @@ def write_csv(path: Path, rows: int, seed: int, *, labels: bool = True) -> Path:
     return path
 
 
-def write_images(folder: Path, a_class: int, seed: int) -> Path:
+def write_images(folder: Path, per_class: int, seed: int) -> Path:
     """Grey images of 14 x 14 pixels: bars lie, poles stand."""
     rng = np.random.default_rng(seed)
     for name in ("bar", "pole"):
         (folder / name).mkdir(parents=True)
-        for number in range(a_class):
+        for number in range(per_class):
             pixels = rng.integers(0, 60, (14, 14), dtype=np.uint8)
             pixels[4:7, 2:12] = 220
             image = Image.fromarray(pixels if name == "bar" else pixels.T)

@@ -169,7 +169,7 @@ def damaged(run: Path, folder: Path, name: str) -> Path:
         ("unfinished", "is not finished (2 of 2 epochs)"),
         ("no encoding", "has no encoding.json"),
         ("torn encoding", "encoding.json: cannot be read"),
-        ("other encoding", "not one that was written here"),
+        ("other encoding", "not written by diw"),
         ("truncated model", "model.safetensors: cannot be read"),
         ("other model", "model.safetensors: is not of this network"),
         ("no model", "model.safetensors: cannot be read"),

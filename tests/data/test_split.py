@@ -110,7 +110,7 @@ def test_only_rows_marked_clean_are_drawn():
     split = make_split(marked, trusted=10, seed=0)
     assert identity(split.trusted) == list(range(10))
     assert split.flipped is None
-    with pytest.raises(UsageError, match="only 10 clean ones"):
+    with pytest.raises(UsageError, match="only 10 are clean"):
         make_split(marked, trusted=11, seed=0)
 
 

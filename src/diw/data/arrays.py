@@ -21,12 +21,12 @@ from diw.data.encoding import CategoryColumn, ImageRows, NumberColumn, TableRows
 from diw.errors import UsageError, one_line
 
 MAX_BYTES = 1 << 32
-"""What the arrays of an .npz may take in memory; larger data belong into a (mapped) .npy file."""
+"""The most bytes an array of an .npz may take; larger data belong in a memory-mapped .npy file."""
 
-_MAX_RATIO = 1100  # deflate packs at most 1032 to 1, so a claim beyond this is a lie
+_MAX_RATIO = 1100  # deflate packs at most 1032 to 1, so no honest file announces more
 
 _CHUNK = 1 << 22
-"""Numbers looked at together: an array may be larger than memory."""
+"""Numbers read at a time: an array may be larger than memory."""
 
 _LARGEST = 1e30
 """Far beyond data, and small enough that nothing overflows in single precision."""
@@ -34,7 +34,7 @@ _LARGEST = 1e30
 
 @dataclass(frozen=True)
 class ArrayFile:
-    """X (n, ...) and what goes with it, as found in the files."""
+    """X (n, ...), its labels and clean marks, as found in the files."""
 
     source: str
     inputs: npt.NDArray[Any]
@@ -43,7 +43,7 @@ class ArrayFile:
 
 
 def read_npz(path: Path, label: str | None = None) -> ArrayFile:
-    """The arrays of an .npz file; `label` names another array than `y`."""
+    """The arrays of an .npz file; `label` names the array of labels if it is not `y`."""
     try:
         with zipfile.ZipFile(path) as archive:
             members = {
@@ -67,13 +67,13 @@ def read_npz(path: Path, label: str | None = None) -> ArrayFile:
             }
     except UsageError:
         raise
-    except Exception as error:  # zipfile and zlib raise many kinds at broken files
+    except Exception as error:  # zipfile and zlib raise many kinds for broken files
         raise UsageError(f"{path}: not a readable .npz file: {one_line(error)}") from None
     return _together(path, arrays["inputs"], arrays["labels"], arrays["clean"])
 
 
 def beside(path: Path, label: str | None = None) -> tuple[Path, Path]:
-    """The files, there or not, that hold the labels and the clean marks of an .npy of inputs."""
+    """Where the labels and clean marks of an .npy of inputs belong, whether or not they exist."""
     labels = Path(label) if label else _beside(path, "labels", "y")
     return labels, _beside(path, "clean", "clean")
 
@@ -96,20 +96,20 @@ def _pick(members: dict[str, str], names: tuple[str, ...]) -> str | None:
 
 
 def _read_member(archive: zipfile.ZipFile, name: str, path: Path) -> npt.NDArray[Any]:
-    """One array, after its header said what it will take."""
+    """One array, after checking the size that its header announces."""
     info = archive.getinfo(name)
     with archive.open(info) as stream:
         size = _announced(stream, f"{path}: {name}")
     if size > MAX_BYTES or size > _MAX_RATIO * max(1, path.stat().st_size):
         raise UsageError(
-            f"{path}: {name} announces {size:,} bytes, more than can be; save large data as .npy"
+            f"{path}: {name} announces {size:,} bytes, too many; save large data as .npy"
         )
     with archive.open(info) as stream:
         return np.lib.format.read_array(stream, allow_pickle=False)
 
 
 def _announced(stream: IO[bytes], source: str) -> int:
-    """Bytes the array after this .npy header has; Python objects are refused."""
+    """The bytes that this .npy header announces; Python objects are refused."""
     version = np.lib.format.read_magic(stream)
     readers = {
         (1, 0): np.lib.format.read_array_header_1_0,
@@ -129,7 +129,7 @@ def _announced(stream: IO[bytes], source: str) -> int:
 def _map(path: Path) -> npt.NDArray[Any]:
     try:
         array = np.load(path, mmap_mode="r", allow_pickle=False)
-    except Exception as error:  # the header parser raises many kinds at broken files
+    except Exception as error:  # the header parser raises many kinds for broken files
         raise UsageError(f"{path}: not a readable .npy file: {one_line(error)}") from None
     if not isinstance(array, np.ndarray):
         array.close()
@@ -183,7 +183,7 @@ class MappedInputs:
         offset: npt.NDArray[np.float64] | None = None,
         scale: npt.NDArray[np.float64] | None = None,
     ) -> None:
-        self._values = np.asarray(values)  # a plain view of the map: indexing it is quicker
+        self._values = np.asarray(values)  # a plain view of the map: faster to index
         self._channels_last = channels_last
         self._offset = offset
         self._scale = scale
@@ -203,7 +203,7 @@ class MappedInputs:
         """Rows `index` (b,) as float32 (b, *shape); only these rows are read."""
         rows = self._values[index.numpy()]
         if self._offset is not None and self._scale is not None:
-            # In double precision: a large offset must not cost the digits that differ.
+            # In double precision, so that a large offset costs no significant digits.
             rows = ((rows - self._offset) / self._scale).astype(np.float32)
         elif rows.dtype != np.uint8:
             rows = rows.astype(np.float32)
@@ -214,7 +214,7 @@ class MappedInputs:
 
 
 def fit_array(arrays: ArrayFile) -> tuple[ImageRows | TableRows, tuple[str, ...]]:
-    """How rows of this array are read, and what must be said about it."""
+    """How rows of this array are read, and notes for the user."""
     values = arrays.inputs
     if values.ndim == 2:
         mean, scale = column_statistics(values, arrays.source)
@@ -269,7 +269,7 @@ def column_statistics(
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
     """Mean and standard deviation (d,) of the columns of (n, d), in two passes over chunks.
 
-    A constant column gets scale one. Anything not finite is refused with its place.
+    A constant column gets scale one. A value that is not finite is refused with its row and column.
     """
     _finite_range(values, source)
     mean = np.zeros(values.shape[1])
@@ -282,7 +282,7 @@ def column_statistics(
     return mean, np.where(scale > 1e-12 * np.maximum(1, np.abs(mean)), scale, 1.0)
 
 
-def _chunks(values: npt.NDArray[Any]) -> "list[npt.NDArray[Any]]":
+def _chunks(values: npt.NDArray[Any]) -> list[npt.NDArray[Any]]:
     rows = max(1, _CHUNK // int(np.prod(values.shape[1:])))
     return [values[start : start + rows] for start in range(0, len(values), rows)]
 
@@ -320,8 +320,8 @@ def _image_shape(
 def _channels_last(values: npt.NDArray[Any], like: tuple[int, int, int] | None) -> bool:
     """Whether (n, a, b, c) has its channels at the end.
 
-    By the shape that is expected if there is one, else by which end could be
-    channels (1, 3 or 4 of them), the front being preferred.
+    By the expected shape if there is one, else by which end can be channels (1, 3 or 4 of them);
+    the front is preferred.
     """
     first, second, third = values.shape[1:]
     if like is not None:

@@ -1,4 +1,4 @@
-"""What is looked at before anything is trained: leaks, classes without rows, small classes."""
+"""Checks before training: rows in two parts (leaks), classes without rows, small classes."""
 
 import hashlib
 
@@ -17,13 +17,13 @@ MOST = 1 << 29
 def check_parts(
     train: Dataset, trusted: Dataset | None, test: Dataset | None, *, allow_leaks: bool = False
 ) -> tuple[str, ...]:
-    """What must be said about data of one's own, part by part.
+    """Notes for the user about classes and leaks in their own files.
 
     Args:
         train: The training rows.
         trusted: Trusted rows from a file of their own.
         test: Test rows from a file of their own.
-        allow_leaks: Go on although test rows are also trained on.
+        allow_leaks: Accept test rows that are also trained on.
 
     Raises:
         UsageError: Test rows appear in the training or trusted data.
@@ -104,7 +104,7 @@ def _size(part: Dataset) -> int:
 
 
 def _digests(part: Dataset) -> list[bytes]:
-    """One short digest a row, read in chunks."""
+    """One short digest per row, read in chunks."""
     digests: list[bytes] = []
     step = max(1, _CHUNK // _size(part))
     for start in range(0, len(part), step):

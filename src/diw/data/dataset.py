@@ -33,7 +33,7 @@ class Inputs(Protocol):
 
 @final
 class TensorInputs:
-    """Rows in memory: uint8 images, scaled to [0, 1] when taken, or floats, taken as they are."""
+    """Rows in memory: uint8 images, scaled to [0, 1] when taken, or floats, unchanged."""
 
     def __init__(self, values: Tensor) -> None:
         """Hold `values` (n, *shape), uint8 or float32, images channels first."""
@@ -195,12 +195,12 @@ class Bundle:
     """One data source as it was read, before any shift or split.
 
     Attributes:
-        name: What the user asked for: a data set name or a file name.
+        name: A data set name or a file name.
         kind: Decides the default model.
         train: The training rows.
         test: The test rows, or None when none were given.
         trusted: Trusted rows from a file of their own, or None.
-        notes: What a reader must know about how the data were read (missing values and the like).
+        notes: Notes for the user on how the data were read (missing values and the like).
         clean: (n_train,) bool, rows whose labels are known to be right; None when nothing is known.
         encoding: How the files were read, so that later files are read the same way.
     """

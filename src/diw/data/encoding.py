@@ -51,7 +51,7 @@ class TableRows:
 
     @property
     def width(self) -> int:
-        """Numbers a row has after encoding."""
+        """Numbers per row after encoding."""
         return sum(len(c.values) if isinstance(c, CategoryColumn) else 1 for c in self.columns)
 
 
@@ -80,7 +80,7 @@ class Encoding:
 
     @staticmethod
     def from_json(value: dict[str, Any]) -> "Encoding":
-        """An encoding from what `as_json` wrote, perhaps through a file."""
+        """The encoding that `as_json` wrote."""
         try:
             rows: dict[str, Any] = value["rows"]
             if value["kind"] == "image":
@@ -90,7 +90,7 @@ class Encoding:
                 read = TableRows(tuple(_column(column) for column in rows["columns"]))
             return Encoding(tuple(value["classes"]), read, value["label"])
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise UsageError(f"encoding: not one that was written here: {error!r}") from None
+            raise UsageError(f"encoding: not written by diw: {error!r}") from None
 
 
 def _column(value: dict[str, Any]) -> Feature:
@@ -105,7 +105,7 @@ def label_names(values: npt.NDArray[Any], source: str) -> list[str]:
     A missing label is refused with its row (counted from 0).
     """
     if values.ndim != 1:
-        raise UsageError(f"{source}: expected one label a row, got shape {values.shape}")
+        raise UsageError(f"{source}: expected one label per row, got shape {values.shape}")
     if values.dtype.kind in "iub":
         return [str(value) for value in values.tolist()]
     if values.dtype.kind == "f":

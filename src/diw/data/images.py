@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 _MODES = {1: "L", 3: "RGB", 4: "RGBA"}
 
 MAX_PIXELS = 1 << 26
-"""Images of more pixels (64 million) are refused unread: a small file can unfold into gigabytes."""
+"""Images of more pixels (64 million) are refused unread: a small file can unpack to gigabytes."""
 
 
 SUFFIXES = frozenset(
     {".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff", ".pgm", ".ppm"}
 )
-"""Files with other endings are passed over."""
+"""Files with other extensions are ignored."""
 
 LARGEST = 224
 """Images of one size up to this side keep it."""
@@ -44,7 +44,7 @@ class ImageFiles:
     """Image files in a fixed order, and the names of their classes.
 
     Attributes:
-        labels: One a file, or None for images that lie directly in the folder.
+        labels: One per file, or None for images that lie directly in the folder.
     """
 
     source: str
@@ -53,7 +53,7 @@ class ImageFiles:
 
 
 def list_images(path: Path) -> ImageFiles:
-    """The images of a folder, by class and name; hidden files and folders are passed over."""
+    """The images of a folder, by class and name; hidden files and folders are ignored."""
     try:
         entries = sorted(entry for entry in path.iterdir() if not entry.name.startswith("."))
         classes = [entry for entry in entries if entry.is_dir()]
@@ -79,9 +79,9 @@ def _images(entries: list[Path], folder: Path) -> list[Path]:
 
 
 def fit_images(folder: ImageFiles) -> tuple[ImageRows, tuple[str, ...]]:
-    """The shape all images of the folder are brought to, and what must be said about it.
+    """The shape to which all images of the folder are resized, and notes for the user.
 
-    Opens every file once (headers only), so a file that is no image is found now.
+    Opens every file once (headers only), so a file that is not an image is found now.
     """
     sizes: set[tuple[int, int]] = set()
     grey = True
@@ -103,7 +103,7 @@ class ImageInputs:
     """Image files, decoded when taken and resized to one size.
 
     Args:
-        files: One path a row.
+        files: One path per row.
         shape: (channels, height, width) of every row; 1 channel is grey, 3 is RGB.
     """
 
@@ -140,7 +140,7 @@ def decode_image(path: Path, shape: tuple[int, int, int]) -> npt.NDArray[np.uint
 
         try:
             converted = image.convert(_MODES[channels])
-        except Exception as error:  # decoders raise whatever they meet in a broken file
+        except Exception as error:  # decoders raise many kinds for broken files
             raise UsageError(f"{path}: cannot be decoded: {one_line(error)}") from None
     if converted.size != (width, height):
         converted = converted.resize((width, height), Resampling.BILINEAR)
@@ -167,7 +167,7 @@ def open_image(path: Path) -> Generator["Image"]:
                 # Pillow warns from its own limit on; ours is checked below.
                 warnings.simplefilter("ignore", PIL.Image.DecompressionBombWarning)
                 image = PIL.Image.open(file)
-        except Exception as error:  # decoders raise whatever they meet in a broken file
+        except Exception as error:  # decoders raise many kinds for broken files
             raise UsageError(f"{path}: not an image: {one_line(error)}") from None
         if image.width * image.height > MAX_PIXELS:
             raise UsageError(f"{path}: {image.width} x {image.height} pixels are too many")
@@ -175,10 +175,10 @@ def open_image(path: Path) -> Generator["Image"]:
 
 
 class _Bounded(BufferedReader):
-    """A file of which never more is asked than it has.
+    """A file from which no more bytes are requested than it has.
 
-    Python makes room for what is asked before it reads, and a broken image may
-    have a decoder ask for gigabytes.
+    Python allocates the requested size before it reads, and a broken image can make a decoder
+    request gigabytes.
     """
 
     def read(self, size: int | None = -1, /) -> bytes:

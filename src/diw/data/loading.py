@@ -1,4 +1,4 @@
-"""The front door: a name or a path in, a `Bundle` out."""
+"""`load`: a data set by name or path."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -34,12 +34,12 @@ def load(
 
     Args:
         data: None or `"embedded"` for the Fashion-MNIST subset inside the package;
-            `"fashion-mnist"`, `"cifar-10"` or `"cifar-100"`, downloaded if they are nowhere here;
+            `"fashion-mnist"`, `"cifar-10"` or `"cifar-100"`, downloaded if they are not found;
             or a path.
         trusted: A file of trusted rows.
         test: A file of test rows, instead of the data set's own if it has some.
         label: The column (CSV, Parquet), array (.npz) or file (.npy) that holds the labels.
-        allow_leaks: Go on although test rows are also in the training or trusted data.
+        allow_leaks: Accept test rows that are also in the training or trusted data.
         synthetic_ok: Use generated images, named synthetic, where a benchmark is missing.
         progress: Show a bar while downloading.
     """
@@ -72,10 +72,7 @@ def _load_own(
     label: str | None,
     allow_leaks: bool,
 ) -> Bundle:
-    """Files of one's own.
-
-    The training file decides the encoding, training and trusted file the classes.
-    """
+    """Your own files; the encoding is of the training file, classes also of the trusted one."""
     raw = {
         role: read_raw(Path(file), label if role == "train" else shared_label(label))
         for role, file in (("train", path), ("trusted", trusted), ("test", test))

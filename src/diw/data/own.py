@@ -1,4 +1,4 @@
-"""Data of one's own: any readable file or folder, read as it is or as training data were."""
+"""Your own files: which reader for which file, and reading one as the training data were read."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,12 +21,12 @@ from diw.data.images import SUFFIXES, ImageFiles, ImageInputs, fit_images, list_
 from diw.data.tables import TableFile, fit_table, read_csv, read_parquet, table_inputs, words_of
 from diw.errors import UsageError
 
-READABLE = ".npz, .npy, .csv, .tsv, .parquet, or a folder with one subfolder of images a class"
+READABLE = ".npz, .npy, .csv, .tsv, .parquet, or a folder with one subfolder of images per class"
 """What can be read, for messages."""
 
 WHERE_LABELS = (
     "an .npz has them as y, NAME.npy in NAME.labels.npy beside it (X.npy: y.npy), a folder of "
-    "images one subfolder a class"
+    "images one subfolder per class"
 )
 """Where labels are, for messages."""
 
@@ -57,12 +57,12 @@ class Raw:
 
 @dataclass(frozen=True)
 class FileRows:
-    """A file read like the training data were.
+    """The rows of a file, read as the training data were.
 
     Attributes:
         targets: (n,) class numbers, or None where the file has no labels.
-        names: (n,) file names of images, or None where rows have only numbers.
-        notes: What must be said about missing or unseen values.
+        names: (n,) file names of images; None for rows without names.
+        notes: Notes for the user about missing or unseen values.
     """
 
     inputs: Inputs
@@ -78,9 +78,9 @@ class FileRows:
 
 
 def read_raw(path: Path, label: str | None, *, need_labels: bool = True) -> Raw:
-    """A file or folder, not yet encoded; the way to read it goes by its ending.
+    """A file or folder, not yet encoded; its extension decides how it is read.
 
-    Without `need_labels` the labels of the file, if it has some, are not looked at.
+    Without `need_labels`, labels in the file are ignored.
     """
     if not path.exists():
         raise UsageError(f"{path}: no such file, folder or data set name; readable are {READABLE}")
@@ -106,7 +106,7 @@ def read_raw(path: Path, label: str | None, *, need_labels: bool = True) -> Raw:
 
 
 def fit(raw: Raw) -> tuple[ImageRows | TableRows, tuple[str, ...]]:
-    """How such rows are encoded, learned from the training data; and what must be said."""
+    """How such rows are encoded, learned from the training data, and notes for the user."""
     match raw.content:
         case ArrayFile():
             return fit_array(raw.content)
@@ -130,7 +130,7 @@ def encode(raw: Raw, encoding: Encoding) -> FileRows:
             inputs = ImageInputs(raw.content.files, rows.shape)
             names = tuple(str(file) for file in raw.content.files)
         case _:
-            raise UsageError(f"{raw.source}: the training data were {encoding.kind}s, this is not")
+            raise UsageError(f"{raw.source}: expected {encoding.kind}s, as the training data were")
     targets = (
         None if raw.labels is None else class_numbers(raw.labels, encoding.classes, raw.source)
     )
@@ -143,7 +143,7 @@ def read_like(path: str | Path, encoding: Encoding, *, need_labels: bool = False
     Args:
         path: The file or folder.
         encoding: From the bundle that was trained on (`Bundle.encoding`).
-        need_labels: Refuse a file without labels; False does not look at labels at all.
+        need_labels: Refuse a file without labels; if False, labels are ignored.
     """
     raw = read_raw(Path(path), shared_label(encoding.label), need_labels=need_labels)
     return encode(raw, encoding)

@@ -1,4 +1,4 @@
-"""From data as read to data as trained on: who is trusted, what is shifted, what is scored.
+"""From data as read to data as trained on: which rows are trusted, shifted and scored.
 
 Trusted rows are drawn from rows whose labels are clean, before the shift, and
 the shift leaves them alone. Whether they are also trained on is an explicit,
@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
@@ -19,12 +18,12 @@ from diw.data.dataset import Bundle, Dataset, JoinedInputs
 from diw.errors import UsageError
 from diw.seeding import numpy_generator
 from diw.shifts import Shift, parse_shift
+from diw.shifts.shift import Ints
 
 HELD_OUT = 0.3
 """The part of the trusted rows that is scored when there is no test set."""
 
-Rows = npt.NDArray[np.int64]
-Trusted = int | str | Sequence[int] | Rows
+Trusted = int | str | Sequence[int] | Ints
 """N rows at random, `"N/class"`, or the row numbers themselves."""
 
 
@@ -42,7 +41,7 @@ class Split:
         scored_on: `"test"` or `"held-out trusted"`.
         trusted_places: (m,) int64, where the trusted rows stand in `train`; empty when they are
             not trained on.
-        facts: What was drawn and done, as JSON values, for the run's record.
+        facts: What was drawn and done, as JSON values, for the record of the run.
     """
 
     train: Dataset
@@ -72,7 +71,7 @@ def make_split(
         shift: A `Shift` or its text.
         trusted: N rows at random, `"N/class"`, or row numbers of the training data; None uses the
             trusted file of the bundle.
-        seed: Decides every draw.
+        seed: Determines every draw.
         trusted_in_train: Also train on the trusted rows, with their clean labels.
         test_rows: Score this many test rows only, drawn class by class.
     """
@@ -143,7 +142,7 @@ def parse_trusted(text: str) -> Trusted | Path:
     return Path(text)
 
 
-def _row_numbers(cells: list[str], text: str) -> Rows:
+def _row_numbers(cells: list[str], text: str) -> Ints:
     try:
         return np.array([int(cell) for cell in cells], np.int64)
     except (ValueError, OverflowError):
@@ -156,7 +155,7 @@ def _truth_known(bundle: Bundle) -> bool:
 
 def _choose_trusted(
     bundle: Bundle, trusted: Trusted | None, simulated: bool, seed: int
-) -> tuple[Dataset, Rows]:
+) -> tuple[Dataset, Ints]:
     """All rows there are to train on, and which of them are trusted (ascending)."""
     train = bundle.train
     if trusted is None:
@@ -182,7 +181,7 @@ def _choose_trusted(
     return train, rows
 
 
-def _clean_rows(bundle: Bundle, simulated: bool) -> Rows:
+def _clean_rows(bundle: Bundle, simulated: bool) -> Ints:
     """The rows trusted ones may be drawn from.
 
     Under a simulated shift the labels as read are the truth it starts from.
@@ -198,21 +197,21 @@ def _clean_rows(bundle: Bundle, simulated: bool) -> Rows:
 
 
 def _draw(
-    trusted: int | str, clean: Rows, labels: Rows, classes: tuple[str, ...], seed: int
-) -> Rows:
+    trusted: int | str, clean: Ints, labels: Ints, classes: tuple[str, ...], seed: int
+) -> Ints:
     """N rows at random, or `"N/class"` of each class, from the clean rows; ascending."""
     rng = numpy_generator(seed, "trusted")
     count, per_class = _parse_count(trusted)
     if not per_class:
         if count > len(clean):
-            raise UsageError(f"trusted: asked for {count} rows, only {len(clean)} clean ones")
+            raise UsageError(f"trusted: {count} rows requested, but only {len(clean)} are clean")
         return np.sort(rng.permutation(clean)[:count])
-    drawn: list[Rows] = []
+    drawn: list[Ints] = []
     for label, name in enumerate(classes):
         rows = clean[labels[clean] == label]
         if len(rows) < count:
             raise UsageError(
-                f"trusted: asked for {count} rows of each class, class {name!r} has {len(rows)} "
+                f"trusted: {count} rows per class requested, but class {name!r} has {len(rows)} "
                 "clean ones"
             )
         drawn.append(rng.permutation(rows)[:count])
@@ -229,8 +228,8 @@ def _parse_count(trusted: int | str) -> tuple[int, bool]:
 
 
 def _choose_test(
-    bundle: Bundle, pool: Dataset, chosen: Rows, test_rows: int | None, seed: int
-) -> tuple[Dataset, Rows, Rows]:
+    bundle: Bundle, pool: Dataset, chosen: Ints, test_rows: int | None, seed: int
+) -> tuple[Dataset, Ints, Ints]:
     """The scored rows, the trusted rows that remain, and those held out of them."""
     none = np.empty(0, np.int64)
     if bundle.test is not None:
@@ -248,11 +247,11 @@ def _choose_test(
     return pool.subset(torch.from_numpy(held)), np.delete(chosen, places), held
 
 
-def stratified(labels: Rows, count: int, seed: int, purpose: str) -> Rows:
+def stratified(labels: Ints, count: int, seed: int, purpose: str) -> Ints:
     """`count` row numbers (ascending), every class with its share to within one row."""
     n = len(labels)
     if not 0 < count <= n:
-        raise UsageError(f"{purpose}: asked for {count} rows of {n}")
+        raise UsageError(f"{purpose}: {count} rows requested of {n}")
     rng = numpy_generator(seed, "stratified", purpose)
     shuffled = rng.permutation(n)
     by_class = shuffled[np.argsort(labels[shuffled], kind="stable")]

@@ -36,7 +36,7 @@ MAX_BYTES = 1 << 31
 """What the columns may take unpacked (2 GB)."""
 
 MAX_VALUES = 100
-"""A column of words with more different ones is left out: a name or a key, not a category."""
+"""A column with more different words is left out: it holds names or keys, not categories."""
 
 MAX_NUMBERS = 1 << 29
 """Encoded numbers (rows times columns) that are held in memory, 2 GB of them."""
@@ -51,7 +51,7 @@ class TableFile:
     rows: int
 
     def label_column(self, label: str | None, *, required: bool) -> str | None:
-        """The name of the label column: the one asked for, or the only usual one."""
+        """The name of the label column: `label`, or the only column with a usual name."""
         have = ", ".join(self.columns)
         if label is not None:
             if label in self.columns:
@@ -133,12 +133,12 @@ def read_parquet(path: Path) -> TableFile:
         )
     except UsageError:
         raise
-    except Exception as error:  # pyarrow raises many kinds at broken files
+    except Exception as error:  # pyarrow raises many kinds for broken files
         raise UsageError(f"{path}: not a readable Parquet file: {one_line(error)}") from None
 
 
 def _check_size(path: Path, metadata: Any) -> None:
-    """Refuse, by what the file says of itself, more than memory should take."""
+    """Refuse a file that, by its metadata, needs too much memory."""
     groups = (metadata.row_group(place) for place in range(metadata.num_row_groups))
     unpacked = sum(group.total_byte_size for group in groups)
     size = max(unpacked, 8 * metadata.num_rows * metadata.num_columns)
@@ -198,7 +198,7 @@ def words_of(cells: Cells) -> list[str | None]:
 
 
 def fit_table(table: TableFile, leave_out: Sequence[str]) -> tuple[TableRows, tuple[str, ...]]:
-    """How each feature column is encoded, learned from this table; and what must be said.
+    """How each feature column is encoded, learned from this table, and notes for the user.
 
     Args:
         table: The training data.
@@ -209,8 +209,8 @@ def fit_table(table: TableFile, leave_out: Sequence[str]) -> tuple[TableRows, tu
     for name, cells in table.columns.items():
         if name in leave_out:
             continue
-        column, said = _fit_column(table, name, cells)
-        notes += said
+        column, more = _fit_column(table, name, cells)
+        notes += more
         if column is not None:
             columns.append(column)
     rows = TableRows(tuple(columns))
@@ -222,7 +222,7 @@ def fit_table(table: TableFile, leave_out: Sequence[str]) -> tuple[TableRows, tu
 def table_inputs(
     table: TableFile, rows: TableRows, leave_out: Sequence[str] = ()
 ) -> tuple[TensorInputs, tuple[str, ...]]:
-    """The table encoded (n, width) float32 as `rows` says; and what must be said."""
+    """The table encoded (n, width) float32 as `rows` says, and notes for the user."""
     lacking = [column.name for column in rows.columns if column.name not in table.columns]
     if lacking:
         raise UsageError(
@@ -240,12 +240,12 @@ def table_inputs(
     for column in rows.columns:
         cells = table.columns[column.name]
         if isinstance(column, NumberColumn):
-            encoded[:, place], said = _standardise(table, column, cells)
+            encoded[:, place], more = _standardise(table, column, cells)
             place += 1
         else:
-            said = _one_hot(table, column, cells, encoded[:, place : place + len(column.values)])
+            more = _one_hot(table, column, cells, encoded[:, place : place + len(column.values)])
             place += len(column.values)
-        notes += said
+        notes += more
     known = {column.name for column in rows.columns} | set(leave_out)
     extra = [name for name in table.columns if name not in known]
     if extra:
@@ -258,8 +258,8 @@ def _fit_column(table: TableFile, name: str, cells: Cells) -> tuple[Feature | No
     if numbers is None:
         counts = Counter(word for word in words_of(cells) if word is not None)
         if len(counts) > MAX_VALUES:
-            said = f"{len(counts)} different values; it is not used"
-            return None, [f"{table.source}: column {name!r} has {said}"]
+            reason = f"has {len(counts)} different values; it is not used"
+            return None, [f"{table.source}: column {name!r} {reason}"]
         return CategoryColumn(name, tuple(sorted(counts))), []
     _refuse_infinite(table, name, numbers)
     present = numbers[~np.isnan(numbers)]
@@ -307,8 +307,8 @@ def _one_hot(
     notes: list[str] = []
     for count, what in ((missing, "missing"), (unseen, "not in the training data")):
         if count:
-            said = f"{count} of {len(words)} values {what}, encoded as zeros"
-            notes.append(f"{table.source}: column {column.name!r}: {said}")
+            share = f"{count} of {len(words)} values {what}"
+            notes.append(f"{table.source}: column {column.name!r}: {share}, encoded as zeros")
     return notes
 
 

@@ -19,7 +19,7 @@ Values = NDArray[Any]
 
 @dataclass(frozen=True)
 class ValuePair:
-    """Training and trusted values of one kind, and what must be said about them."""
+    """Training and trusted values of one kind, and notes for the user."""
 
     train: Values
     trusted: Values

@@ -35,8 +35,8 @@ def symmetric_matrix(rate: float, num_classes: int) -> Floats:
 def flip(targets: npt.ArrayLike, matrix: npt.ArrayLike, rng: np.random.Generator) -> Ints:
     """Given labels (n,) drawn from the rows `T[y]` of a transition matrix (k, k).
 
-    One uniform number a row, compared with the cumulated row of T: each label
-    is drawn independently and exactly by T.
+    One uniform number per row, compared with the cumulative sums of T's row: each label
+    is drawn independently with exactly the probabilities of T.
     """
     labels = np.asarray(targets, np.int64)
     transition = check_stochastic(matrix, "matrix")
@@ -221,7 +221,7 @@ def check_size(matrix: Floats, num_classes: int, source: str) -> None:
 
 
 def read_matrix(path: str) -> Floats:
-    """A stochastic matrix from a .npy file or a text file (commas or blanks, a line a row)."""
+    """A stochastic matrix from a .npy file or a text file (commas or blanks, one line per row)."""
     file = Path(path)
     try:
         if file.suffix == ".npy":

@@ -135,7 +135,7 @@ def _reshape(
     passage: Passage, shares: Floats, largest: int | None, rng: np.random.Generator
 ) -> None:
     if largest is None and (shares == 1).all():
-        return  # no shift asked for: also classes of unequal size stay as they are
+        return  # no shift: classes of unequal size stay as they are
     counts = np.bincount(passage.targets, minlength=passage.num_classes)
     resample(passage, class_sizes(counts, shares, largest), rng)
 

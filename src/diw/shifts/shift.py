@@ -167,7 +167,7 @@ class Shift:
         Args:
             targets: (n,) clean labels in [0, num_classes).
             num_classes: k.
-            seed: Decides every draw; what is protected does not change the draws of other labels.
+            seed: Determines every draw; protecting rows does not change the draws of others.
             protected: Row numbers or an (n,) mask of rows that keep their label and are kept.
             inputs: Needed by covariate shift only.
         """

@@ -1,0 +1,133 @@
+"""CSV and Parquet files: what is read, what is noted, what is refused."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+
+from diw.data import Encoding, load, read_like
+from diw.errors import UsageError
+
+
+def everything(data):
+    return data.take(torch.arange(len(data)))
+
+
+CSV = "age,colour,income,label\n20,red,1.5,yes\n40,blue,,no\n60,red,2.5,no\n,green,2.0,yes\n"
+
+
+@pytest.fixture
+def table(tmp_path):
+    (tmp_path / "train.csv").write_text(CSV)
+    return tmp_path / "train.csv"
+
+
+def test_csv_is_encoded_and_missing_values_are_reported(table):
+    bundle = load(table)
+    inputs, targets = everything(bundle.train)
+    ages = np.array([20, 40, 60, 40.0])  # the missing one is the mean of the others
+    spread = np.array([20, 40, 60]).std()
+    np.testing.assert_allclose(inputs[:, 0], (ages - 40) / spread, atol=1e-6)
+    assert inputs[:, 1:4].tolist() == [[0, 0, 1], [1, 0, 0], [0, 0, 1], [0, 1, 0]]
+    np.testing.assert_allclose(inputs[1, 4], 0, atol=1e-6)
+    assert bundle.train.classes == ("no", "yes")
+    assert targets.tolist() == [1, 0, 0, 1]
+    said = " ".join(bundle.notes)
+    assert "column 'age': 1 of 4 values missing, set to the mean" in said
+    assert "column 'income': 1 of 4 values missing" in said
+
+
+def test_parquet_reads_like_csv(table, tmp_path):
+    pytest.importorskip("pyarrow")
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    columns = {
+        "age": pa.array([20, 40, 60, None]),
+        "colour": pa.array(["red", "blue", "red", "green"]).dictionary_encode(),
+        "income": pa.array([1.5, None, 2.5, 2.0], pa.float32()),
+        "label": pa.array(["yes", "no", "no", "yes"]),
+    }
+    pq.write_table(pa.table(columns), tmp_path / "train.parquet")
+    ours, theirs = load(tmp_path / "train.parquet"), load(table)
+    assert torch.equal(everything(ours.train)[0], everything(theirs.train)[0])
+    assert ours.train.targets.tolist() == theirs.train.targets.tolist()
+    assert ours.encoding == theirs.encoding
+    pq.write_table(pa.table({"label": [1, 2], "x": [[1], [2]]}), tmp_path / "lists.parquet")
+    with pytest.raises(UsageError, match="column 'x' has type list"):
+        load(tmp_path / "lists.parquet")
+
+
+def test_keys_are_left_out_and_a_note_says_so(tmp_path):
+    lines = "".join(f"name {row},{row},{row % 2}\n" for row in range(150))
+    (tmp_path / "a.csv").write_text(f"name,size,y\n{lines}")
+    bundle = load(tmp_path / "a.csv")
+    assert bundle.train.shape == (1,)
+    assert "column 'name' has 150 different values; it is not used" in bundle.notes[0]
+
+
+WRONG_TABLES = {
+    "no label": ("a,b\n1,2\n", "say which column is the label; columns are a, b"),
+    "ragged": ("a,label\n1,x\n1,2,3\n", "line 3 has 3 cells, the header 2"),
+    "twice": ("a,a,label\n1,2,3\n", "two columns are named 'a'"),
+    "empty": ("", "first line must name"),
+    "no rows": ("a,label\n", "no rows"),
+    "missing label": ("a,label\n1,x\n2,\n", "label in row 1 is missing"),
+    "no features": ("label\nx\ny\n", "no column besides the label"),
+    "infinite": ("a,label\n1,x\ninf,y\n", "inf in row 1 of column 'a'"),
+    "clean": ("a,label,clean\n1,x,1\n2,y,maybe\n", "'clean' must hold 1 or 0"),
+    "quote": ('a,label\n"1,x\n', "not a CSV"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG_TABLES)
+def test_wrong_tables_get_one_line_with_the_file_and_the_place(tmp_path, name):
+    content, message = WRONG_TABLES[name]
+    (tmp_path / "a.csv").write_text(content)
+    with pytest.raises(UsageError, match=message) as error:
+        load(tmp_path / "a.csv")
+    assert "a.csv" in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_wrong_later_tables_are_refused_by_place(table, tmp_path):
+    encoding = load(table).encoding
+    (tmp_path / "new.csv").write_text("age,colour,income\nold,red,1\n")
+    with pytest.raises(UsageError, match="'old' in row 0 of column 'age' is not a number"):
+        read_like(tmp_path / "new.csv", encoding)
+    (tmp_path / "new.csv").write_text("age,colour\n1,red\n")
+    with pytest.raises(UsageError, match="lacks the columns 'income'"):
+        read_like(tmp_path / "new.csv", encoding)
+    np.savez(tmp_path / "new.npz", X=np.zeros((2, 3)))
+    with pytest.raises(UsageError, match=r"new\.npz: expected rows like the training data's"):
+        read_like(tmp_path / "new.npz", encoding)
+
+
+def test_later_files_are_read_as_the_training_file_was(table, tmp_path):
+    bundle = load(table)
+    encoding = Encoding.from_json(json.loads(json.dumps(bundle.encoding.as_json())))
+    assert encoding == bundle.encoding
+    # other order, an unseen colour, no labels, a column more
+    (tmp_path / "new.csv").write_text("income;colour;age;extra\n1.5;red;20;1\n2;pink;40;2\n")
+    rows = read_like(tmp_path / "new.csv", encoding)
+    assert rows.targets is None
+    taken = rows.inputs.take(torch.arange(2))
+    assert torch.equal(taken[0], everything(bundle.train)[0][0])
+    assert taken[1, 1:4].tolist() == [0, 0, 0]
+    assert any("'colour': 1 of 2 values not in the training data" in note for note in rows.notes)
+    assert any("not used: extra" in note for note in rows.notes)
+    with pytest.raises(UsageError, match=r"new\.csv"):
+        read_like(tmp_path / "new.csv", encoding, need_labels=True)
+
+
+def test_labels_that_are_not_needed_are_ignored(table, tmp_path):
+    encoding = load(table).encoding
+    (tmp_path / "new.csv").write_text(
+        "age,colour,income,label,clean\n20,red,1,,?\n40,red,1,maybe,2\n"
+    )
+    rows = read_like(tmp_path / "new.csv", encoding)
+    assert rows.targets is None
+    assert not any("not used" in note for note in rows.notes)
+    with pytest.raises(UsageError, match="the label in row 0 is missing"):
+        read_like(tmp_path / "new.csv", encoding, need_labels=True)
