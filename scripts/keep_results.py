@@ -12,6 +12,8 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+from diw.records import EXPERIMENT, RUNS, Run
+
 SUFFIXES = {".md", ".tex", ".csv", ".json", ".png", ".pdf"}
 CURVES = (
     "test_accuracy",
@@ -28,42 +30,35 @@ def main() -> None:
     parser.add_argument("source", type=Path, help="runs/reproduce/SCALE")
     parser.add_argument("target", type=Path, help="results/SCALE")
     options = parser.parse_args()
-    for description in sorted(options.source.glob("*/experiment.json")):
+    for description in sorted(options.source.glob(f"*/{EXPERIMENT}")):
         own = description.parent
-        runs = [
-            name
-            for cell in json.loads(description.read_text(encoding="utf-8"))["cells"]
-            for name in cell["runs"].values()
-        ]
-        records = [
-            record(options.source / "runs" / name)
-            for name in dict.fromkeys(runs)
-            if (options.source / "runs" / name / "done").exists()
-        ]
+        cells = json.loads(description.read_text(encoding="utf-8"))["cells"]
+        names = dict.fromkeys(name for cell in cells for name in cell["runs"].values())
+        runs = [Run(options.source / RUNS / name) for name in names]
+        records = [record(run) for run in runs if run.finished]
         if not records:
             continue
         kept = options.target / own.name
         shutil.rmtree(kept, ignore_errors=True)
         kept.mkdir(parents=True)
         for path in own.iterdir():
-            if path.suffix in SUFFIXES and path.name != "experiment.json":
+            if path.suffix in SUFFIXES and path.name != EXPERIMENT:
                 shutil.copy(path, kept)
         lines = ",\n".join(json.dumps(one) for one in records)
         (kept / "records.json").write_text(f"[\n{lines}\n]\n", encoding="utf-8")
         print(f"{kept}: {len(records)} runs")
 
 
-def record(folder: Path) -> dict[str, Any]:
+def record(run: Run) -> dict[str, Any]:
     """A run's spec, and its accuracies by epoch in per cent."""
-    spec = json.loads((folder / "spec.json").read_text(encoding="utf-8"))
-    lines = (folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
-    epochs = [json.loads(line) for line in lines]
+    epochs = run.metrics()
     curves = {
         name: [round(100 * epoch[name], 2) for epoch in epochs if name in epoch]
         for name in CURVES
         if any(name in epoch for epoch in epochs)
     }
-    return {"run": folder.name, "spec": spec, "seconds": epochs[-1]["seconds"], **curves}
+    seconds = epochs[-1]["seconds"]
+    return {"run": run.folder.name, "spec": run.spec_json, "seconds": seconds, **curves}
 
 
 if __name__ == "__main__":

@@ -50,7 +50,7 @@ def test_the_squares_weigh_large_misses_more(pairs) -> None:
 @pytest.mark.parametrize("function", [mean_absolute_error, root_mean_square_error])
 @pytest.mark.parametrize("truth", [[1.0], [], [[1.0, 1.0]]])
 def test_shapes_must_agree(function, truth) -> None:
-    with pytest.raises(ValueError, match="weights, truth: expected two vectors of one length"):
+    with pytest.raises(ValueError, match="weights, truth: expected two vectors of the same length"):
         function([1.0, 2.0], truth)
 
 
@@ -85,7 +85,7 @@ def test_negated_scores_have_the_complementary_auroc() -> None:
     [
         ([1.0, 2.0], [True, True], "at least one positive and one negative"),
         ([1.0, np.nan], [True, False], "must be finite"),
-        ([1.0], [True, False], "two vectors of one length"),
+        ([1.0], [True, False], "two vectors of the same length"),
     ],
 )
 def test_auroc_refuses_what_has_no_area(

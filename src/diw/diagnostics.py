@@ -1,4 +1,4 @@
-"""What weights say about themselves: how many samples they keep, and what they tell apart.
+"""Diagnostics of weights: effective sample size, separation, distance from the true weights.
 
 Pure NumPy, so that reports and the solver may use it without torch.
 """
@@ -24,7 +24,7 @@ def effective_sample_size(weights: ArrayLike) -> float:
 
 
 def auroc(scores: ArrayLike, positive: ArrayLike) -> float:
-    """The chance that a positive sample scores higher than a negative one, a tie counting half.
+    """Probability that a positive sample scores higher than a negative one; ties count half.
 
     The area under the ROC curve by rank sums (Mann and Whitney 1947), with mid-ranks
     for ties, in O(n log n).
@@ -37,7 +37,7 @@ def auroc(scores: ArrayLike, positive: ArrayLike) -> float:
     is_positive = np.asarray(positive, dtype=bool)
     if s.ndim != 1 or s.shape != is_positive.shape:
         raise ValueError(
-            f"scores, positive: expected two vectors of one length, "
+            f"scores, positive: expected two vectors of the same length, "
             f"got shapes {s.shape} and {is_positive.shape}"
         )
     if not np.isfinite(s).all():
@@ -63,7 +63,7 @@ def mean_absolute_error(weights: ArrayLike, truth: ArrayLike) -> float:
 
 
 def root_mean_square_error(weights: ArrayLike, truth: ArrayLike) -> float:
-    """√(Σ (w_i − w_i*)² / n): as `mean_absolute_error`, but large misses count for more.
+    """√(Σ (w_i − w_i*)² / n): as `mean_absolute_error`, but large errors count more.
 
     Args:
         weights: Shape (n,).
@@ -76,13 +76,14 @@ def _differences(weights: ArrayLike, truth: ArrayLike) -> NDArray[np.float64]:
     w, t = np.asarray(weights, dtype=np.float64), np.asarray(truth, dtype=np.float64)
     if w.ndim != 1 or w.size == 0 or w.shape != t.shape:
         raise ValueError(
-            f"weights, truth: expected two vectors of one length, got shapes {w.shape}, {t.shape}"
+            "weights, truth: expected two vectors of the same length, "
+            f"got shapes {w.shape} and {t.shape}"
         )
     return w - t
 
 
 def _mid_ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Ranks from 1; equal values share the mean of the ranks they occupy."""
+    """Ranks from 1; equal values share the mean of their ranks."""
     _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
     last = np.cumsum(counts)
     return (last - (counts - 1) / 2)[inverse]

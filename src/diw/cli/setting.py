@@ -1,7 +1,7 @@
 """The setting that training verbs share: which data, which shift, which network, how trained."""
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -39,11 +39,7 @@ def setting_options(*, shift: str) -> Callable[[Command], Command]:
         ),
         click.option("--test", metavar="FILE", help="Test samples, for your own data."),
         click.option("--label", metavar="COLUMN", help="Column or array with the labels."),
-        click.option(
-            "--allow-leaks",
-            is_flag=True,
-            help="Accept test samples seen in training.",
-        ),
+        click.option("--allow-leaks", is_flag=True, help="Accept test samples seen in training."),
         click.option(
             "--shift",
             default=shift,
@@ -57,47 +53,12 @@ def setting_options(*, shift: str) -> Callable[[Command], Command]:
             show_default=True,
             help="lenet5, resnet32, mlp, or your own as module:factory.",
         ),
-        click.option(
-            "--epochs",
-            type=COUNT,
-            default=DEFAULT.epochs,
-            show_default=True,
-            help="Passes over the training data.",
-        ),
-        click.option(
-            "--batch-size",
-            type=COUNT,
-            default=DEFAULT.batch_size,
-            show_default=True,
-            help="Training samples per step.",
-        ),
-        click.option(
-            "--optimizer",
-            type=click.Choice(["sgd", "adam"]),
-            default=DEFAULT.optimizer,
-            show_default=True,
-            help="SGD with momentum, or Adam.",
-        ),
-        click.option(
-            "--lr",
-            type=POSITIVE,
-            default=DEFAULT.lr,
-            show_default=True,
-            help="Learning rate, for the sum of the losses of a batch.",
-        ),
-        click.option(
-            "--schedule",
-            default=DEFAULT.schedule,
-            show_default=True,
-            help="constant, step:EPOCHS:FACTOR or exponential:FACTOR.",
-        ),
-        click.option(
-            "--weight-decay",
-            type=click.FloatRange(min=0),
-            default=DEFAULT.weight_decay,
-            show_default=True,
-            help="L2 penalty of the optimizer.",
-        ),
+        _recipe_option("epochs", COUNT, "Passes over the training data."),
+        _recipe_option("batch_size", COUNT, "Training samples per step."),
+        _recipe_option("optimizer", click.Choice(["sgd", "adam"]), "SGD with momentum, or Adam."),
+        _recipe_option("lr", POSITIVE, "Learning rate, for the sum of the losses of a batch."),
+        _recipe_option("schedule", str, "constant, step:EPOCHS:FACTOR or exponential:FACTOR."),
+        _recipe_option("weight_decay", click.FloatRange(min=0), "L2 penalty of the optimizer."),
         device_option(),
     ]
 
@@ -109,20 +70,14 @@ def setting_options(*, shift: str) -> Callable[[Command], Command]:
     return decorate
 
 
-def read_setting(
-    *,
-    epochs: int,
-    batch_size: int,
-    optimizer: Any,
-    lr: float,
-    schedule: str,
-    weight_decay: float,
-    device: str,
-    model: str,
-    seed: int,
-    trusted: str,
-    **data: Any,
-) -> "RunSpec":
+def _recipe_option(name: str, kind: Any, text: str) -> Callable[[Any], Any]:
+    """The option of a field of the recipe, with the field's default."""
+    default = getattr(DEFAULT, name)
+    flag = f"--{name.replace('_', '-')}"
+    return click.option(flag, type=kind, default=default, show_default=True, help=text)
+
+
+def read_setting(*, device: str, model: str, seed: int, trusted: str, **options: Any) -> "RunSpec":
     """The spec of the options' setting, its data read and checked, without a method yet.
 
     What cannot work (a missing file, too many trusted samples, a shift that leaves
@@ -132,21 +87,15 @@ def read_setting(
     from diw.models import default_model, make_model
     from diw.records import RunSpec
 
-    recipe = replace(
-        DEFAULT,
-        epochs=epochs,
-        batch_size=batch_size,
-        optimizer=optimizer,
-        lr=lr,
-        schedule=schedule,
-        weight_decay=weight_decay,
-    )
+    recipe = {
+        field.name: options.pop(field.name) for field in fields(Recipe) if field.name in options
+    }
     spec = stamp(
         RunSpec(
-            **data,
+            **options,
             trusted=int(trusted) if trusted.isdecimal() else trusted,
             model=model,
-            recipe=recipe,
+            recipe=replace(DEFAULT, **recipe),
             device=read_device(device),
             seed=seed,
         )

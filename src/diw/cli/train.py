@@ -142,7 +142,7 @@ def _train(spec: "RunSpec", run: "Run") -> None:
     from diw.experiments.sources import load_split
 
     if run.finished:
-        click.echo(f"{run.folder}: already trained; --fresh trains it anew", err=True)
+        click.echo(f"{run.folder}: already trained; --fresh trains it again", err=True)
         return
     split = load_split(spec)
     click.echo(_sizes(split), err=True)

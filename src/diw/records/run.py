@@ -1,16 +1,16 @@
 """Run records: what a run leaves on disk.
 
-A kill at any moment loses at most the epoch it interrupts.
+A run that is killed loses at most the epoch that was being trained.
 
 A run is a folder:
 
     spec.json       what was asked; its hash names the folder
     encoding.json   how inputs are read and which network reads them, for predictions
     facts.json      what was drawn and done to the data, and what is scored
-    samples.npz     the training samples: given targets, and what a simulated shift knows
+    samples.npz     the training samples: given targets, and what is known of a simulated shift
     metrics.jsonl   one line per epoch, append only
     weights.npy     the ledger: (epochs, n) float16, each training sample's weight by epoch
-    checkpoint.pt   everything needed to go on, replaced atomically after each epoch
+    checkpoint.pt   everything needed to resume, replaced atomically after each epoch
     model.safetensors   the final network
     hidden.npz      the final representation of some samples, where the spec asks to observe it
     done            written last; a run without it is unfinished
@@ -116,11 +116,11 @@ class Run:
         try:
             content = json.loads(path.read_text())
         except FileNotFoundError:
-            raise UsageError(f"{self.folder}: has no {name}; train it anew") from None
+            raise UsageError(f"{self.folder}: has no {name}; train it again") from None
         except (OSError, ValueError) as error:
             raise UsageError(f"{path}: cannot be read: {error}") from None
         if not isinstance(content, dict):
-            raise UsageError(f"{path}: is not what a run writes; train it anew")
+            raise UsageError(f"{path}: is not what a run writes; train it again")
         return content
 
     @property
@@ -139,7 +139,7 @@ class Run:
         return self.folder / "model.safetensors"
 
     def metrics(self) -> list[Row]:
-        """The finished epochs in order; a line torn by a kill is not an epoch."""
+        """The finished epochs in order; a line cut off by a kill does not count."""
         path = self.folder / "metrics.jsonl"
         rows: list[Row] = []
         if path.exists():
@@ -151,7 +151,7 @@ class Run:
         return rows
 
     def keep_epochs(self, epochs: int) -> None:
-        """Forget what was written after epoch `epochs`: the checkpoint does not know of it."""
+        """Drop what was written after epoch `epochs`, the last one in the checkpoint."""
         rows = [row for row in self.metrics() if row["epoch"] <= epochs]
         with replacing(self.folder / "metrics.jsonl") as temporary:
             temporary.write_text("".join(json.dumps(row) + "\n" for row in rows))
@@ -204,13 +204,13 @@ class Run:
             return {name: archive[name] for name in archive.files}
 
     def forget(self) -> None:
-        """Remove what the run wrote, the sign of its end first; other files in the folder stay."""
+        """Remove what the run wrote, `done` first; other files in the folder stay."""
         for name in FILES:
             (self.folder / name).unlink(missing_ok=True)
         shutil.rmtree(self.folder / PRETRAINING, ignore_errors=True)
 
     def finish(self) -> None:
-        """Close the records; the checkpoint has served."""
+        """Close the records; the checkpoint is no longer needed."""
         with replacing(self.folder / "done") as temporary:
             temporary.write_text("")
         self.checkpoint.unlink(missing_ok=True)

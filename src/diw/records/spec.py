@@ -151,7 +151,7 @@ class RunSpec:
         (of a newer version) are refused.
         """
         if values.get("format") != FORMAT:
-            raise UsageError(f"spec: format {values.get('format')!r} is not {FORMAT}; run it anew")
+            raise UsageError(f"spec: format {values.get('format')!r} is not {FORMAT}; run it again")
         for name in ALWAYS:
             if name not in values:
                 raise UsageError(f"spec: has no {name}, so it is not the spec of a run")

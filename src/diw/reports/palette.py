@@ -1,4 +1,4 @@
-"""One look for every figure: colours that colour-blind readers tell apart, and dashes beyond them.
+"""One look for every figure: colours that colour-blind readers can distinguish, and dashes.
 
 The colours are Okabe and Ito's (2008) without their yellow, which is too faint for a line on white.
 """
@@ -10,7 +10,7 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#4
 DASHES = ("solid", "dash", "dot", "dashdot")
 
 GROUPS = ("#44AA99", "#882255", "#DDCC77", "#332288")
-"""For groups of samples (Tol's muted scheme): never to be taken for a method's colour."""
+"""For groups of samples (Tol's muted scheme): none is also the colour of a method."""
 
 INK = "#1f2933"
 MUTED = "#616e7c"

@@ -152,42 +152,34 @@ def robust(sheet: Sheet, claim: Claim) -> Verdict:
     """Whether a method loses less than its rivals between two noise rates."""
     ours: list[bool] = []
     parts: list[str] = []
+    names = [claim["method"], *claim["rivals"]]
     for title, settings in _by_data(sheet):
         by_shift = {setting.shift: setting for setting in settings}
-        before, after = by_shift.get(claim["from"]), by_shift.get(claim["to"])
-        if before is None or after is None:
+        if not {claim["from"], claim["to"]} <= by_shift.keys():
             continue
-        names = [claim["method"], *claim["rivals"]]
-        measured = {n: _loss(sheet.at(before, n), sheet.at(after, n)) for n in names}
-        printed = {n: _published_loss(sheet.at(before, n), sheet.at(after, n)) for n in names}
-        if measured[claim["method"]] is None or None in measured.values():
-            continue
-        ours.append(_least(measured, claim["method"]))
-        paper = f" (in the paper {_losses(printed, claim)})" if None not in printed.values() else ""
-        parts.append(f"{title}: {_losses(measured, claim)}{paper}")
+        before, after = by_shift[claim["from"]], by_shift[claim["to"]]
+        cells = [(sheet.at(before, name), sheet.at(after, name)) for name in names]
+        measured = _losses([(one.mean(), other.mean()) for one, other in cells])
+        printed = _losses([(one.published_mean(), other.published_mean()) for one, other in cells])
+        if measured:
+            ours.append(measured[0] == min(measured))
+            paper = f" (in the paper {_say_losses(claim, printed)})" if printed else ""
+            parts.append(f"{title}: {_say_losses(claim, measured)}{paper}")
     return _judge(claim, Count.of(ours), "; ".join(parts) + ".")
 
 
-def _losses(losses: Mapping[str, float | None], claim: Claim) -> str:
-    known = {name: value for name, value in losses.items() if value is not None}
-    own = known.pop(claim["method"])
-    low, high = min(known.values()), max(known.values())
-    return f"{claim['method']} loses {own:.1f} points, its rivals {low:.1f} to {high:.1f}"
+def _losses(accuracies: Sequence[tuple[float | None, float | None]]) -> list[float]:
+    """First minus second; empty where one is unknown."""
+    known = [a - b for a, b in accuracies if a is not None and b is not None]
+    return known if len(known) == len(accuracies) else []
 
 
-def _least(losses: Mapping[str, float | None], method: str) -> bool:
-    known = {name: value for name, value in losses.items() if value is not None}
-    return method == min(known, key=lambda name: known[name])
-
-
-def _loss(before: Result, after: Result) -> float | None:
-    first, last = before.values("accuracy").values(), after.values("accuracy").values()
-    return float(np.mean(list(first)) - np.mean(list(last))) if first and last else None
-
-
-def _published_loss(before: Result, after: Result) -> float | None:
-    first, last = before.published.get("accuracy"), after.published.get("accuracy")
-    return first.mean - last.mean if first and last else None
+def _say_losses(claim: Claim, losses: Sequence[float]) -> str:
+    own, *rivals = losses
+    return (
+        f"{claim['method']} loses {own:.1f} points, "
+        f"its rivals {min(rivals):.1f} to {max(rivals):.1f}"
+    )
 
 
 def overfits(sheet: Sheet, claim: Claim) -> Verdict:
@@ -195,10 +187,9 @@ def overfits(sheet: Sheet, claim: Claim) -> Verdict:
     drops: dict[str, float] = {}
     for setting in sheet.settings:
         result = sheet.at(setting, claim["method"])
-        last, best = result.values("accuracy"), result.values("best")
-        if last:
-            drop = float(np.mean(list(best.values())) - np.mean(list(last.values())))
-            drops[f"{setting.data_title}, {setting.label}"] = drop
+        last, best = result.mean(), result.mean("best")
+        if last is not None and best is not None:
+            drops[f"{setting.data_title}, {setting.label}"] = best - last
     listed = "; ".join(f"{name}: {drop:.1f}" for name, drop in drops.items())
     count = Count.of([drop >= claim["points"] for drop in drops.values()])
     finding = (
@@ -230,11 +221,8 @@ def _significant(gaps: Sequence[float]) -> bool:
 
 
 def _published_gaps(sheet: Sheet, claim: Claim) -> list[float]:
-    numbers = [
-        (first.published.get("accuracy"), second.published.get("accuracy"))
-        for first, second in _pairs(sheet, claim)
-    ]
-    return [first.mean - second.mean for first, second in numbers if first and second]
+    means = [(a.published_mean(), b.published_mean()) for a, b in _pairs(sheet, claim)]
+    return [a - b for a, b in means if a is not None and b is not None]
 
 
 def separates(sheet: Sheet, claim: Claim) -> Verdict:
@@ -300,13 +288,12 @@ def closer_than_ones(sheet: Sheet, claim: Claim) -> Verdict:
     parts: list[str] = []
     for setting in sheet.settings:
         result, ones = sheet.at(setting, claim["method"]), ones_distance(setting.shift, metric)
-        values = list(result.values(metric).values())
-        number = result.published.get(metric)
-        if number is not None:
-            theirs.append(number.mean < ones)
-        if values:
-            ours.append(float(np.mean(values)) < ones)
-            parts.append(f"{setting.label}: {np.mean(values):.2f} against {ones:.2f}")
+        mean, published = result.mean(metric), result.published_mean(metric)
+        if published is not None:
+            theirs.append(published < ones)
+        if mean is not None:
+            ours.append(mean < ones)
+            parts.append(f"{setting.label}: {mean:.2f} against {ones:.2f}")
     finding = f"in {Count.of(ours)} ({'; '.join(parts)})" + (
         f"; in the paper in {Count.of(theirs)}." if theirs else "."
     )

@@ -78,6 +78,16 @@ class Result:
         known = {trial.summary.seed: getattr(trial.summary, name) for trial in self.trials}
         return {seed: scale * value for seed, value in known.items() if value is not None}
 
+    def mean(self, metric: Metric = "accuracy") -> float | None:
+        """Mean of the metric over seeds; None where it is not known."""
+        values = list(self.values(metric).values())
+        return float(np.mean(values)) if values else None
+
+    def published_mean(self, metric: Metric = "accuracy") -> float | None:
+        """The paper's mean; None where it has none."""
+        number = self.published.get(metric)
+        return None if number is None else number.mean
+
 
 @dataclass(frozen=True)
 class Sheet:

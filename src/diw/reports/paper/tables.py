@@ -19,7 +19,7 @@ NAMES: dict[Metric, str] = {"accuracy": "accuracy %", "mae": "MAE", "rmse": "RMS
 SCALE_NOTES = {
     "smoke": "Smoke scale: only shows that everything runs; the numbers mean nothing.",
     "cpu": "CPU scale: less data and fewer epochs than in the paper, so differences of level are "
-    "expected; what compares is the order of the methods.",
+    "expected; compare the order of the methods.",
     "paper": "Paper scale: the paper's protocol.",
 }
 
@@ -172,9 +172,7 @@ def _notes(sheet: Sheet) -> list[str]:
     if counts:
         notes.append(_statistics_note(counts, lower=all(map(lower_is_better, metrics_of(sheet)))))
     if sheet.synthetic:
-        notes.append(
-            "Synthetic: generated images stand in for data that are not here; nothing compares."
-        )
+        notes.append("Synthetic: generated images replace missing data; nothing can be compared.")
     reasons = {r.reason for r in sheet.results if r.state == "no data" and r.reason}
     notes += [f"No data: {reason}." for reason in sorted(reasons)]
     absent = {r.reason for r in sheet.results if r.state == "absent"}
