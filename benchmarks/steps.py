@@ -22,7 +22,7 @@ from diw.data import load
 from diw.data.split import Split, make_split
 from diw.models import make_model
 from diw.records import Recipe, Run
-from diw.training.loop import Training
+from diw.training import Training
 from diw.weighting import describe, find, make, methods
 
 STEPS = 10
@@ -104,7 +104,7 @@ def our_loop(method: str, split: Split, folder: Path) -> Loop:
         nonlocal epoch, matching
         epoch += 1
         matching = 0.0
-        training._train_epoch(epoch)
+        training.train_epoch(epoch)
         loop.matching.append(matching)
 
     loop.turn = turn

@@ -1,16 +1,19 @@
 """A small shifted problem for tests of the loop: seconds, not minutes."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Literal
 
+import pytest
 import torch
 from torch import nn
 
 from diw.data import Bundle, Dataset
 from diw.data.dataset import TensorInputs
 from diw.data.split import Split, make_split
-from diw.records import Recipe, Run
-from diw.training.loop import Training
+from diw.records import Recipe, Row, Run
+from diw.training import Training
 from diw.weighting import make
 from tests.networks import noisy_network, samples
 
@@ -54,3 +57,32 @@ def tiny_training(
         seed=seed,
         device=torch.device("cpu"),
     )
+
+
+class Killed(BaseException):
+    """As sudden as a signal: nothing in the loop may catch it."""
+
+
+@contextmanager
+def killed_at_record(
+    monkeypatch: pytest.MonkeyPatch, count: int, moment: Literal["before", "after"] = "before"
+) -> Generator[None]:
+    """Kill the training inside the block when it records an epoch for the `count`-th time.
+
+    Epochs of a pretraining count too. `moment` says on which side of the record it dies.
+    """
+    append, calls = Run.append, 0
+
+    def dying(run: Run, row: Row) -> None:
+        nonlocal calls
+        calls += 1
+        if calls == count and moment == "before":
+            raise Killed
+        append(run, row)
+        if calls == count:
+            raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Run, "append", dying)
+        with pytest.raises(Killed):
+            yield

@@ -7,14 +7,10 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from diw.training.loop import Training
+from diw.training import Training
 from diw.weighting import describe, find
 from tests.contract.cases import DEFAULTS, Case
-from tests.problems import tiny_training
-
-
-class Killed(BaseException):
-    """As sudden as a signal: nothing in the loop may catch it."""
+from tests.problems import killed_at_record, tiny_training
 
 
 def has_pretraining(case: Case) -> bool:
@@ -33,20 +29,8 @@ KILLS = [(case, 3) for case in DEFAULTS] + [(c, 5) for c in DEFAULTS if has_pret
 def test_a_killed_run_goes_on_bit_for_bit(case, epoch, tmp_path, monkeypatch) -> None:
     whole = training_of(case, tmp_path / "whole")
     whole.finish()
-
-    calls = []
-    original = Training._train_epoch
-
-    def killed_in_that_epoch(self, *arguments):
-        calls.append(1)
-        if len(calls) == epoch:
-            raise Killed
-        return original(self, *arguments)
-
-    monkeypatch.setattr(Training, "_train_epoch", killed_in_that_epoch)
-    with pytest.raises(Killed):
+    with killed_at_record(monkeypatch, epoch):
         training_of(case, tmp_path / "killed").finish()
-    monkeypatch.undo()
     torch.rand(17)  # another process has another random state
     resumed = training_of(case, tmp_path / "killed")
     resumed.finish()

@@ -11,7 +11,7 @@ from diw.experiments.plan import base_spec, plan
 from diw.models.factory import MODELS
 from diw.records import Recipe, RunSpec
 from diw.shifts import parse_shift
-from diw.training.observers import OBSERVERS
+from diw.training import OBSERVERS
 from diw.weighting import methods
 
 NAMES = list(catalogue())

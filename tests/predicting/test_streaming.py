@@ -13,7 +13,7 @@ from diw.data.encoding import NumberColumn, TableRows
 from diw.data.split import make_split
 from diw.predicting import Predictor, write_predictions
 from diw.records import Recipe, Run
-from diw.training.loop import Training
+from diw.training import Training
 from diw.weighting import make
 
 ROWS, BATCH = 1000, 64

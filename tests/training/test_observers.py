@@ -10,7 +10,7 @@ from diw.errors import UsageError
 from diw.experiments.execute import execute
 from diw.experiments.sources import with_method
 from diw.records import Recipe, RunSpec
-from diw.training.observers import make_observers
+from diw.training import make_observers
 from tests.problems import tiny_split, tiny_training
 
 BOTH = ("subsets", "hidden")

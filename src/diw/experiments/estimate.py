@@ -16,7 +16,7 @@ from diw.models import make_model
 from diw.records import Run, RunSpec
 from diw.seeding import torch_generator
 from diw.step.batch import Batch
-from diw.training.loop import EVALUATION_BATCH, Training, evaluate
+from diw.training import EVALUATION_BATCH, Training, evaluate
 from diw.weighting import make
 
 STEPS = 12

@@ -11,8 +11,7 @@ from diw.experiments.sources import load_bundle, load_split
 from diw.models import default_model, make_model
 from diw.predicting import write_encoding
 from diw.records import Run, RunSpec, write_json
-from diw.training.loop import Training
-from diw.training.observers import make_observers
+from diw.training import Training, make_observers
 from diw.weighting import make
 
 LOCK = ".lock"

@@ -1,1 +1,15 @@
-"""The only training loop, and what may look on while it runs."""
+"""Training one network: the loop, its scores, and observers that watch it."""
+
+from diw.training.evaluate import EVALUATION_BATCH, evaluate
+from diw.training.loop import Training, make_optimizer
+from diw.training.observers import OBSERVERS, Observer, make_observers
+
+__all__ = [
+    "EVALUATION_BATCH",
+    "OBSERVERS",
+    "Observer",
+    "Training",
+    "evaluate",
+    "make_observers",
+    "make_optimizer",
+]

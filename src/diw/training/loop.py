@@ -15,14 +15,13 @@ from diw.data import Dataset
 from diw.data.split import Split
 from diw.diagnostics import effective_sample_size
 from diw.errors import RunError
-from diw.objective import Objective
+from diw.objective import Objective, Result
 from diw.records import PRETRAINING, Recipe, Row, Run, replacing
 from diw.seeding import derive, torch_generator
 from diw.step.batch import Batch, Criterion, cross_entropy
+from diw.training.evaluate import evaluate
 from diw.training.observers import Observer
 from diw.weighting import Weighting, make
-
-EVALUATION_BATCH = 1000
 
 
 @dataclass
@@ -77,7 +76,7 @@ class Training:
             self.objective.prepare()
             for epoch in range(self.epoch + 1, self.recipe.epochs + 1):
                 started = time.perf_counter()
-                row, weights = self._train_epoch(epoch)
+                row, weights = self.train_epoch(epoch)
                 row |= evaluate(self.model, self.split.test, self.device)
                 self.seconds += time.perf_counter() - started
                 for observer in self.observers:  # after the clock: looking is not the method's cost
@@ -93,8 +92,13 @@ class Training:
             save_model(self.model, str(temporary))
         self.run.finish()
 
-    def _train_epoch(self, epoch: int) -> tuple[Row, Tensor]:
-        """One epoch: its metrics, and the weight (n,) each sample got, NaN for those not seen."""
+    def train_epoch(self, epoch: int) -> tuple[Row, Tensor]:
+        """Train for one epoch, counted from 1, without recording it.
+
+        Returns:
+            The epoch's metrics, and the weight (n,) of each training sample, NaN for those
+            that no step used.
+        """
         torch.manual_seed(derive(self.seed, "epoch", epoch))  # dropout and the like
         for group in self.optimizer.param_groups:
             group["lr"] = self.recipe.learning_rate(epoch)
@@ -102,12 +106,8 @@ class Training:
         self.model.train()
         weights = torch.full((len(self.split.train),), torch.nan)
         tally = _Tally()
-        for batch in self._batches(epoch):
-            self.optimizer.zero_grad(set_to_none=True)
-            result = self.objective(batch)
-            result.loss.backward()
-            self.optimizer.step()
-            self.objective.after_step()
+        for batch in self.batches(epoch):
+            result = self.step(batch)
             if batch is not None and result.weights.train is not None:
                 assert batch.index is not None
                 weights[batch.index] = result.weights.train.to("cpu", torch.float32)
@@ -120,17 +120,29 @@ class Training:
             )
         return row | _weight_metrics(weights), weights
 
-    def _batches(self, epoch: int) -> Iterator[Batch | None]:
+    def batches(self, epoch: int) -> Iterator[Batch | None]:
+        """The mini-batches of an epoch; None for each step of a method without training data.
+
+        Their order depends on the seed and the epoch alone, so all methods see the same batches.
+        """
         if self.method.trains_on == "trusted":
             yield from [None] * self.objective.steps_per_trusted_pass
             return
-        train = self.split.train
         order = torch.randperm(
-            len(train), generator=torch_generator(self.seed, "training order", epoch)
+            len(self.split.train), generator=torch_generator(self.seed, "training order", epoch)
         )
         for index in order.split(self.recipe.batch_size):
-            inputs, targets = train.take(index)
+            inputs, targets = self.split.train.take(index)
             yield Batch(inputs.to(self.device), targets.to(self.device), index)
+
+    def step(self, batch: Batch | None) -> Result:
+        """One step of the optimiser on the weighted loss of a mini-batch."""
+        self.optimizer.zero_grad(set_to_none=True)
+        result = self.objective(batch)
+        result.loss.backward()
+        self.optimizer.step()
+        self.objective.after_step()
+        return result
 
     @property
     def _samples_per_epoch(self) -> int:
@@ -248,23 +260,6 @@ class _Tally:
         if "vanished" in sums:
             row["vanished"] = int(sums.pop("vanished"))
         return row | {name: value / self.steps for name, value in sums.items()}
-
-
-def evaluate(model: nn.Module, data: Dataset, device: torch.device) -> Row:
-    """Accuracy and balanced accuracy (the mean of the classes' accuracies), as fractions."""
-    model.eval()
-    hits = torch.zeros(data.num_classes, dtype=torch.int64)
-    with torch.inference_mode():
-        for index in torch.arange(len(data)).split(EVALUATION_BATCH):
-            inputs, targets = data.take(index)
-            right = model(inputs.to(device)).argmax(1).cpu() == targets
-            hits += torch.bincount(targets[right], minlength=data.num_classes)
-    counts = data.class_counts
-    recalls = (hits.double() / counts)[counts > 0]
-    return {
-        "test_accuracy": int(hits.sum()) / len(data),
-        "balanced_accuracy": float(recalls.mean()),
-    }
 
 
 def _weight_metrics(weights: Tensor) -> Row:
