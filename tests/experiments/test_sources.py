@@ -1,11 +1,15 @@
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
+from diw.cli.main import diw
+from diw.data.split import make_split
 from diw.errors import UsageError
-from diw.experiments.sources import load_bundle, load_split, stamp
-from diw.records import RunSpec
+from diw.experiments.sources import load_bundle, load_split, stamp, with_method
+from diw.records import Recipe, RunSpec
 
 
 @pytest.fixture
@@ -44,7 +48,49 @@ def test_bad_rows_name_the_argument(trusted: str, own: Path) -> None:
 
 
 def test_a_part_of_the_training_data_is_stratified() -> None:
-    bundle = load_bundle(RunSpec(train_samples=1000))
-    assert bundle.train.class_counts.tolist() == [100] * 10
-    assert bundle.clean is not None
-    assert len(bundle.clean) == 1000
+    split = load_split(RunSpec(train_samples=1000, trusted=50))
+    assert split.train.class_counts.tolist() == [100] * 10
+    assert len(load_bundle(RunSpec(train_samples=1000)).train) == 10_000  # as read
+
+
+def test_a_split_is_built_once_for_runs_on_the_same_data(own: Path, monkeypatch) -> None:
+    built = count_splits(monkeypatch)
+    spec = RunSpec(data=str(own / "mine.npz"), trusted=str(own / "trusted.npz"))
+    first = load_split(spec)
+    assert load_split(with_method(spec, "uniform")) is first
+    assert load_split(replace(spec, recipe=Recipe(epochs=2), model="mlp")) is first
+    assert len(built) == 1
+    for changed in ({"seed": 1}, {"train_samples": 30}, {"shift": "symmetric:0.3"}):
+        assert load_split(replace(spec, **changed)) is not first
+    before = load_split(spec)
+    np.savez(own / "trusted.npz", X=np.ones((9, 3), np.float32), y=np.arange(9) % 3)
+    assert len(load_split(spec).trusted) != len(before.trusted)  # the file has changed
+
+
+def test_commands_build_the_split_of_a_trial_once(tmp_path: Path, monkeypatch) -> None:
+    """Checking the options, the line about the data, and every method's run share it."""
+    built = count_splits(monkeypatch)
+    shared = ["--shift", "symmetric:0.4", "--model", "mlp", "--epochs", "1"]
+    compared = ["--methods", "uniform,diw", "--seeds", "2", "--jobs", "1", *shared]
+    for arguments, expected in (
+        (["compare", *compared, "--out", str(tmp_path / "runs")], 2),
+        (["train", *shared, "--seed", "7", "--out", str(tmp_path / "run")], 1),
+    ):
+        built.clear()
+        result = CliRunner().invoke(diw, arguments)
+        assert result.exit_code == 0, result.output
+        assert len(built) == expected
+
+
+def count_splits(monkeypatch) -> list[int]:
+    """A list that grows by one with every split that is built, starting with none kept."""
+    built: list[int] = []
+
+    def counted(*arguments, **options):
+        built.append(1)
+        return make_split(*arguments, **options)
+
+    monkeypatch.setattr("diw.experiments.sources.make_split", counted)
+    load_split(RunSpec(seed=999))  # takes the place of what an earlier test left
+    built.clear()
+    return built

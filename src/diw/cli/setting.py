@@ -102,7 +102,7 @@ def read_setting(*, device: str, model: str, seed: int, trusted: str, **options:
     )
     bundle = load_bundle(spec, progress=True)
     say_notes(bundle.notes)
-    split = load_split(spec, bundle)
+    split = load_split(spec)
     spec = replace(spec, model=default_model(bundle) if model == "auto" else model)
     make_model(spec.model, shape=split.train.shape, num_classes=split.train.num_classes, seed=0)
     return spec

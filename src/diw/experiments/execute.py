@@ -1,12 +1,10 @@
-"""Running one spec: an idempotent unit that any process may take up, and only one at a time."""
+"""Running one spec: an idempotent unit of work that one process at a time takes up."""
 
 from pathlib import Path
 
 import torch
 from filelock import FileLock, Timeout
 
-from diw.data import Bundle
-from diw.data.split import Split
 from diw.experiments.sources import load_bundle, load_split
 from diw.models import default_model, make_model
 from diw.predicting import write_encoding
@@ -24,17 +22,19 @@ def execute(spec: RunSpec, folder: Path) -> Run:
 
 
 def execute_run(spec: RunSpec, run: Run) -> Run:
-    """Bring `run`, which is to be the run of `spec`, to its end, from wherever it stands.
+    """Bring `run`, the run of `spec`, to its end, from wherever it stands.
 
-    A finished run is left alone; an interrupted one goes on. The lock belongs
-    to the operating system, so it is free again when its holder dies.
+    A finished run is left alone; an interrupted one goes on. The operating system
+    holds the lock, so it is free again when its holder dies.
     """
     if run.finished:
         return run
     run.folder.mkdir(parents=True, exist_ok=True)
     with FileLock(run.folder / LOCK):
         if not run.finished:
-            train(spec, Run.create(run.folder, spec.as_json()))
+            training = make_training(spec, Run.create(run.folder, spec.as_json()))
+            _describe(spec, run)
+            training.finish()
     return run
 
 
@@ -49,37 +49,31 @@ def is_taken(run: Run) -> bool:
         return True
 
 
-def train(spec: RunSpec, run: Run) -> None:
-    """Train what `spec` describes into the records of `run`."""
+def make_training(spec: RunSpec, run: Run) -> Training:
+    """The training that `spec` describes, recorded in `run`; sets this process's threads."""
     torch.set_num_threads(spec.threads)
-    bundle = load_bundle(spec)
-    split = load_split(spec, bundle)
-    name = default_model(bundle) if spec.model == "auto" else spec.model
-
-    def new_model() -> torch.nn.Module:
-        return make_model(
-            name,
-            shape=split.train.shape,
-            num_classes=split.train.num_classes,
-            seed=spec.seed,
-        )
-
-    _describe(run, bundle, split, name)
-    Training(
+    split = load_split(spec)
+    name, shape, classes = _model_name(spec), split.train.shape, split.train.num_classes
+    return Training(
         split=split,
-        make_model=new_model,
+        make_model=lambda: make_model(name, shape=shape, num_classes=classes, seed=spec.seed),
         method=make(spec.method, spec.method_fields),
         recipe=spec.recipe,
         run=run,
         seed=spec.seed,
         device=torch.device(spec.device),
         observers=make_observers(spec.observe, split, spec.seed),
-    ).finish()
+    )
 
 
-def _describe(run: Run, bundle: Bundle, split: Split, model: str) -> None:
-    """Keep with the run what its data were and how files for it are to be read."""
+def _describe(spec: RunSpec, run: Run) -> None:
+    """Record what the run's data are and how files for its network are read."""
+    bundle, split = load_bundle(spec), load_split(spec)
     if bundle.encoding is not None:
-        write_encoding(run, bundle.encoding, model, split.train.shape)
+        write_encoding(run, bundle.encoding, _model_name(spec), split.train.shape)
     facts = {"scored_on": split.scored_on, **split.facts, "notes": list(bundle.notes)}
     write_json(run.folder / "facts.json", facts)
+
+
+def _model_name(spec: RunSpec) -> str:
+    return default_model(load_bundle(spec)) if spec.model == "auto" else spec.model

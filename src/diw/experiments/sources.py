@@ -1,11 +1,10 @@
-"""Where a run's data come from: names, files, row numbers, and noticing that a file changed."""
+"""What a spec names: its method with all fields, its files, and the data drawn from them."""
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 
@@ -15,13 +14,15 @@ from diw.data.split import Split, Trusted, make_split, parse_trusted, stratified
 from diw.records import RunSpec
 from diw.weighting import make
 
+Data = TypeVar("Data", Bundle, Split)
 
-def stamp(spec: RunSpec) -> RunSpec:
-    """The spec with the size and time of each file it reads, so that a change is another run."""
-    named = [spec.data, spec.test, spec.trusted if isinstance(spec.trusted, str) else None]
-    files = [name for name in named if name and not _is_named(name) and Path(name).exists()]
-    files += [str(other) for name in files for other in _belonging(Path(name), spec.label)]
-    return replace(spec, files={name: _stamp(Path(name)) for name in files})
+_READ = ("data", "test", "label", "allow_leaks", "synthetic_ok")
+"""Fields of a spec that decide what is read."""
+_DRAWN = ("shift", "trusted", "trusted_in_train", "train_samples", "test_samples", "seed")
+"""Fields of a spec that decide what is drawn from it."""
+
+_bundles: dict[str, Bundle] = {}
+_splits: dict[str, Split] = {}
 
 
 def with_method(spec: RunSpec, name: str, fields: Mapping[str, Any] | None = None) -> RunSpec:
@@ -30,29 +31,69 @@ def with_method(spec: RunSpec, name: str, fields: Mapping[str, Any] | None = Non
     Args:
         spec: The setting.
         name: A method's name or alias.
-        fields: The fields to set, the others keep their defaults.
+        fields: The fields to set; the others keep their defaults.
     """
     method = make(name, fields)
     return replace(spec, method=method.name, method_fields=method.fields())
 
 
+def stamp(spec: RunSpec) -> RunSpec:
+    """The spec with size and time of every file it reads, so that a changed file is another run."""
+    named = [spec.data, spec.test, spec.trusted if isinstance(spec.trusted, str) else None]
+    files = [name for name in named if name and not _is_named(name) and Path(name).exists()]
+    files += [str(other) for name in files for other in _belonging(Path(name), spec.label)]
+    return replace(spec, files={name: _stamp(Path(name)) for name in files})
+
+
 def load_bundle(spec: RunSpec, *, progress: bool = False) -> Bundle:
-    """The data a spec names, as read."""
+    """The data that a spec names, as read.
+
+    Files are read and verified once for consecutive runs on them: that takes as long as a
+    short run.
+
+    Args:
+        spec: The run.
+        progress: Show a bar while downloading.
+    """
     trusted = _trusted(spec)
-    benchmark = BENCHMARKS.get(spec.data)
-    folder = None if benchmark is None else find(benchmark)
-    bundle = _read(
-        _Source(
-            data=spec.data,
-            trusted=trusted if isinstance(trusted, Path) else None,
+    path = trusted if isinstance(trusted, Path) else None
+    return _latest(
+        _bundles,
+        _key(spec, _READ, path),
+        lambda: load(
+            spec.data,
+            trusted=path,
             test=spec.test,
             label=spec.label,
             allow_leaks=spec.allow_leaks,
             synthetic_ok=spec.synthetic_ok,
-            state=json.dumps([str(Path.cwd()), str(folder), stamp(spec).files]),
             progress=progress,
-        )
+        ),
     )
+
+
+def load_split(spec: RunSpec) -> Split:
+    """The data of a run: decided by the spec's data, shift, trusted set and seed, not its method.
+
+    It is built once for consecutive runs on the same data, whoever asks for it.
+    """
+
+    def draw() -> Split:
+        trusted = _trusted(spec)
+        return make_split(
+            _part(load_bundle(spec), spec),
+            shift=spec.shift,
+            trusted=None if isinstance(trusted, Path) else trusted,
+            seed=spec.seed,
+            trusted_in_train=spec.trusted_in_train,
+            test_rows=spec.test_samples,
+        )
+
+    return _latest(_splits, _key(spec, _READ + _DRAWN), draw)
+
+
+def _part(bundle: Bundle, spec: RunSpec) -> Bundle:
+    """The bundle with as many training rows as the spec asks for, drawn class by class."""
     if spec.train_samples is None:
         return bundle
     labels = bundle.train.targets.numpy()
@@ -61,46 +102,20 @@ def load_bundle(spec: RunSpec, *, progress: bool = False) -> Bundle:
     return replace(bundle, train=bundle.train.subset(rows), clean=clean)
 
 
-@dataclass(frozen=True)
-class _Source:
-    """What `load` is asked for; sources that compare equal give the same bundle."""
-
-    data: str
-    trusted: Path | None
-    test: str | None
-    label: str | None
-    allow_leaks: bool
-    synthetic_ok: bool
-    state: str
-    """Folders, sizes and times: a file that changed is another source."""
-    progress: bool = field(compare=False)
+def _latest(kept: dict[str, Data], key: str, make: Callable[[], Data]) -> Data:
+    """What `make` gives, kept until another key is asked for."""
+    if key not in kept:
+        kept.clear()
+        kept[key] = make()
+    return kept[key]
 
 
-@lru_cache(maxsize=1)
-def _read(source: _Source) -> Bundle:
-    """Kept for the next run of this process: reading and verifying takes as long as short runs."""
-    return load(
-        source.data,
-        trusted=source.trusted,
-        test=source.test,
-        label=source.label,
-        allow_leaks=source.allow_leaks,
-        synthetic_ok=source.synthetic_ok,
-        progress=source.progress,
-    )
-
-
-def load_split(spec: RunSpec, bundle: Bundle | None = None) -> Split:
-    """The data of a run: by the spec's data, shift, trusted set and seed, never its method."""
-    trusted = _trusted(spec)
-    return make_split(
-        bundle if bundle is not None else load_bundle(spec),
-        shift=spec.shift,
-        trusted=None if isinstance(trusted, Path) else trusted,
-        seed=spec.seed,
-        trusted_in_train=spec.trusted_in_train,
-        test_rows=spec.test_samples,
-    )
+def _key(spec: RunSpec, names: tuple[str, ...], path: Path | None = None) -> str:
+    """Equal where these fields of two specs are equal and no file has changed in between."""
+    benchmark = BENCHMARKS.get(spec.data)
+    folder = None if benchmark is None else find(benchmark)
+    values = [getattr(spec, name) for name in names]
+    return json.dumps([values, str(path), str(Path.cwd()), str(folder), stamp(spec).files])
 
 
 def _trusted(spec: RunSpec) -> Trusted | Path | None:
