@@ -124,7 +124,7 @@ def test_workers_with_several_threads_are_refused(tmp_path, cluster) -> None:
 
 
 def test_a_scheduler_that_is_not_there_is_named(tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr("diw.experiments.cluster.PATIENCE", 1)
+    monkeypatch.setattr("diw.experiments.grid.PATIENCE", 1)
     with pytest.raises(RunError, match=r"127\.0\.0\.1:1: cannot reach a dask scheduler"):
         run_all(SPECS, tmp_path, engine="dask", scheduler="tcp://127.0.0.1:1")
     with pytest.raises(UsageError, match="scheduler: give the address"):

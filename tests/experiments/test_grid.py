@@ -9,7 +9,7 @@ from filelock import FileLock
 from safetensors.numpy import load_file
 
 from diw.experiments.execute import LOCK, execute
-from diw.experiments.grid import _free_first, run_all
+from diw.experiments.grid import free_first, run_all
 from diw.experiments.sources import load_split, with_method
 from diw.records import Recipe, RunSpec
 
@@ -52,7 +52,7 @@ def test_a_command_takes_up_first_what_no_other_one_trains(tmp_path: Path) -> No
     taken, free = SPEC, with_method(SPEC, "uniform")
     folder = taken.run(tmp_path).folder
     folder.mkdir(parents=True)
-    order = _free_first([taken, free], tmp_path)
+    order = free_first([taken, free], tmp_path)
     with FileLock(folder / LOCK):
         assert next(order) == free
     assert list(order) == [taken]

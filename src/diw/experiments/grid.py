@@ -1,8 +1,8 @@
 """Running many specs: through joblib, so that one machine and a cluster share the code.
 
 A run is the unit of work: idempotent, locked while it trains, resumed from its
-last epoch. A worker that dies loses nothing but the epoch it was in; whoever
-takes the run up next goes on from there.
+last epoch. A worker that dies loses only the epoch it was in; whoever takes the
+run up next goes on from there.
 """
 
 import os
@@ -13,10 +13,16 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from diw.errors import UsageError
+from diw.errors import RunError, UsageError
+from diw.experiments.execute import execute, is_taken
 from diw.records import Run, RunSpec
 
 Engine = Literal["local", "dask"]
+Work = Callable[[RunSpec, Path], Any]
+"""What is done for a spec and the folder of all runs; importable by other processes."""
+
+PATIENCE = 30
+"""Seconds to wait for a cluster's scheduler and its first worker."""
 
 
 def run_all(
@@ -32,11 +38,11 @@ def run_all(
     Args:
         specs: What to run; finished runs cost nothing.
         folder: Where the runs' folders are; all workers of a cluster must see it.
-        jobs: How many at once on this machine, each in a process of its own; 1 runs in this one.
-        engine: "local", or "dask" for a cluster with the same code.
-        scheduler: The address of the cluster's scheduler.
+        jobs: Runs at once on this machine, each in a process of its own; 1 runs in this process.
+        engine: "local", or "dask" for a cluster.
+        scheduler: The address of the cluster's scheduler, such as `tcp://10.0.0.1:8786`.
     """
-    _run(specs, folder, _work, jobs=jobs, engine=engine, scheduler=scheduler)
+    _run(specs, folder, execute, jobs, engine, scheduler)
     return [spec.run(folder) for spec in specs]
 
 
@@ -53,15 +59,28 @@ def try_all(
     Returns:
         Why each failed run failed, by the name of its folder.
     """
-    failures = _run(specs, folder, _attempt, jobs=jobs, engine=engine, scheduler=scheduler)
+    failures = _run(specs, folder, _attempt, jobs, engine, scheduler)
     return {name: reason for name, reason in failures if reason}
+
+
+def free_first(specs: Sequence[RunSpec], folder: Path) -> Iterator[RunSpec]:
+    """The specs in order, but last those that another command trains when their turn comes.
+
+    So that several commands share the work on one folder instead of waiting
+    for each other. Specs are chosen one at a time, as workers become free.
+    """
+    waiting = list(specs)
+    while waiting:
+        free = (spec for spec in waiting if not is_taken(spec.run(folder)))
+        spec = next(free, waiting[0])
+        waiting.remove(spec)
+        yield spec
 
 
 def _run(
     specs: Sequence[RunSpec],
     folder: Path,
-    work: Callable[[RunSpec, Path], Any],
-    *,
+    work: Work,
     jobs: int,
     engine: Engine,
     scheduler: str | None,
@@ -71,25 +90,30 @@ def _run(
     if not pending:
         return []
     if engine == "dask":
-        from diw.experiments.cluster import run_on_cluster
-
         if scheduler is None:
             raise UsageError("scheduler: give the address of a dask scheduler, tcp://HOST:PORT")
-        return run_on_cluster(pending, folder.absolute(), work, scheduler)
+        return _run_on_cluster(pending, folder.absolute(), work, scheduler)
     jobs = min(jobs, len(pending))
     if jobs == 1:
-        return [work(spec, folder) for spec in _free_first(pending, folder)]
-    return _run_parallel(pending, folder, work, jobs)
+        return [work(spec, folder) for spec in free_first(pending, folder)]
+    return _run_in_processes(pending, folder, work, jobs)
 
 
-def _run_parallel(
-    specs: Sequence[RunSpec], folder: Path, work: Callable[[RunSpec, Path], Any], jobs: int
-) -> list[Any]:
+def _attempt(spec: RunSpec, folder: Path) -> tuple[str, str]:
+    name = spec.run(folder).folder.name
+    try:
+        execute(spec, folder)
+    except Exception as error:  # whatever it is, the other runs go on and this one is named
+        return name, f"{spec.method} seed {spec.seed}: {type(error).__name__}: {error}"
+    return name, ""
+
+
+def _run_in_processes(specs: Sequence[RunSpec], folder: Path, work: Work, jobs: int) -> list[Any]:
     import joblib
 
     threads = max(spec.threads for spec in specs)
     # Batches of one: runs take minutes, and a worker must not hold two. The thread limit
-    # reaches every numerical library of a worker, so that jobs do not fight over cores.
+    # reaches every numerical library of a worker, so that jobs do not compete for cores.
     with joblib.parallel_config(backend="loky", inner_max_num_threads=threads):
         parallel = joblib.Parallel(
             n_jobs=jobs,
@@ -97,45 +121,12 @@ def _run_parallel(
             pre_dispatch=str(jobs),
         )
         child = joblib.delayed(_in_child)
-        queue = _free_first(specs, folder)
+        queue = free_first(specs, folder)
         return list(parallel(child(work, spec, folder, os.getpid()) for spec in queue))
 
 
-def _free_first(specs: Sequence[RunSpec], folder: Path) -> Iterator[RunSpec]:
-    """The specs in order, but those last that another command trains when their turn comes.
-
-    So that several commands share the work on one folder instead of waiting
-    for each other; asked for one at a time, as workers become free.
-    """
-    from diw.experiments.execute import is_taken
-
-    waiting = list(specs)
-    while waiting:
-        free = (spec for spec in waiting if not is_taken(spec.run(folder)))
-        spec = next(free, waiting[0])
-        waiting.remove(spec)
-        yield spec
-
-
-def _work(spec: RunSpec, folder: Path) -> None:
-    from diw.experiments.execute import execute
-
-    execute(spec, folder)
-
-
-def _attempt(spec: RunSpec, folder: Path) -> tuple[str, str]:
-    name = spec.run(folder).folder.name
-    try:
-        _work(spec, folder)
-    except Exception as error:  # whatever it is, the other runs go on and this one is named
-        return name, f"{spec.method} seed {spec.seed}: {type(error).__name__}: {error}"
-    return name, ""
-
-
-def _in_child(
-    work: Callable[[RunSpec, Path], Any], spec: RunSpec, folder: Path, parent: int
-) -> Any:
-    """One spec in a worker: Ctrl-C is the parent's to handle, and no worker outlives its parent."""
+def _in_child(work: Work, spec: RunSpec, folder: Path, parent: int) -> Any:
+    """Run one spec in a worker: the parent handles Ctrl-C, and no worker outlives its parent."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_die_with, args=(parent,), daemon=True).start()
     return work(spec, folder)
@@ -145,3 +136,69 @@ def _die_with(parent: int) -> None:
     while os.getppid() == parent:
         time.sleep(0.5)
     os._exit(1)
+
+
+def _run_on_cluster(
+    specs: Sequence[RunSpec], folder: Path, work: Work, scheduler: str
+) -> list[Any]:
+    """Run the specs on the workers of a dask scheduler.
+
+    The scheduler gives the runs of a worker that dies to another one, which
+    goes on from the last checkpoint. `folder`, an absolute path, must be on a file
+    system that all workers share and that supports locks.
+    """
+    try:
+        import joblib
+        from distributed import Client
+    except ImportError:
+        raise UsageError(
+            "engine: dask is not installed; install it with: pip install 'diw[cluster]'"
+        ) from None
+    try:
+        client = Client(scheduler, timeout=f"{PATIENCE}s", set_as_default=False)
+    except (OSError, TimeoutError, ValueError) as error:
+        raise RunError(f"{scheduler}: cannot reach a dask scheduler there: {error}") from None
+    with client:
+        _check_workers(client, scheduler)
+        with joblib.parallel_config(backend=_dask_backend(client)):
+            parallel = joblib.Parallel(
+                n_jobs=-1,
+                batch_size=1,  # pyright: ignore[reportArgumentType] (typed by its default "auto")
+                pre_dispatch="all",
+            )
+            return list(parallel(joblib.delayed(work)(spec, folder) for spec in specs))
+
+
+def _check_workers(client: Any, scheduler: str) -> None:
+    """Refuse workers that train two networks in one process.
+
+    Dropout and the like draw from torch's global generator, which two trainings would share.
+    """
+    try:
+        client.wait_for_workers(1, timeout=PATIENCE)
+    except TimeoutError:
+        raise RunError(
+            f"{scheduler}: no worker has joined; start some with: "
+            f"dask worker {scheduler} --nthreads 1 --nworkers auto"
+        ) from None
+    threads = client.nthreads()
+    if any(count != 1 for count in threads.values()):
+        raise UsageError(
+            f"scheduler: a worker of {scheduler} has {max(threads.values())} threads; start the "
+            "workers with --nthreads 1, and --nworkers for more than one per machine"
+        )
+
+
+def _dask_backend(client: Any) -> Any:
+    """Joblib's dask backend, for clusters of one worker too.
+
+    Joblib itself works in the calling process if it sees a single worker. If the others have
+    not joined yet, that would be all of the work.
+    """
+    from joblib._dask import DaskDistributedBackend
+
+    class Backend(DaskDistributedBackend):
+        def effective_n_jobs(self, n_jobs: int) -> int:
+            return max(2, super().effective_n_jobs(n_jobs))
+
+    return Backend(client=client)
