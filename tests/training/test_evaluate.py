@@ -12,7 +12,7 @@ def test_evaluate_counts_every_sample_and_balances_classes() -> None:
         def forward(self, x):
             return torch.eye(3)[0].expand(len(x), 3)
 
-    row = evaluate(Always(), split.test, torch.device("cpu"))
+    row = evaluate(Always(), split.test)
     share = (split.test.targets == 0).double().mean().item()
     assert row["test_accuracy"] == pytest.approx(share)
     assert row["balanced_accuracy"] == pytest.approx(1 / 3)

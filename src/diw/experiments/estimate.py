@@ -15,12 +15,14 @@ from diw.experiments.execute import make_training
 from diw.experiments.plan import fields_of
 from diw.experiments.sources import load_split, with_method
 from diw.records import Run, RunSpec
-from diw.training import EVALUATION_BATCH, Training, evaluate
+from diw.training import Training, evaluate
 
 WARM_UP = 2
 STEPS = 12
 SECONDS = 2.0
 """After the warm-up, steps are measured until there are `STEPS` or `SECONDS` have passed."""
+SCORED = 1000
+"""Test samples that are scored to see how long that takes."""
 
 _STAND_INS = {
     **dict.fromkeys(("clean", "random", "truth", "iw", "siw-f", "siw-l"), "uniform"),
@@ -72,10 +74,10 @@ class Stopwatch:
         key = repr((spec.data, spec.model))
         if key not in self._evaluations:
             test = load_split(spec).test
-            part = test.subset(torch.arange(min(EVALUATION_BATCH, len(test))))
+            part = test.subset(torch.arange(min(SCORED, len(test))))
             with _training(with_method(spec, "uniform")) as training:
                 started = time.perf_counter()
-                evaluate(training.model, part, training.device)
+                evaluate(training.model, part)
                 self._evaluations[key] = (time.perf_counter() - started) / len(part)
         return self._evaluations[key]
 

@@ -21,6 +21,8 @@ from diw.errors import UsageError
 from diw.models import make_model
 from diw.predicting.scores import Scores
 from diw.records import Run, write_json
+from diw.step.probe import outputs_in_pieces
+from diw.step.rows import Unlabelled
 
 ENCODING = "encoding.json"
 
@@ -97,10 +99,8 @@ class Predictor:
 
     def probabilities(self, inputs: Inputs, batch_size: int = BATCH) -> Iterator[NDArray[Any]]:
         """Batch by batch, (b, classes) float32: each row's probabilities, read when asked for."""
-        for index in torch.arange(len(inputs)).split(batch_size):
-            with torch.inference_mode():
-                logits = self.model(inputs.take(index).to(self.device))
-                yield logits.float().softmax(1).cpu().numpy()
+        for _, outputs in outputs_in_pieces(self.model, Unlabelled(inputs), piece=batch_size):
+            yield outputs.values.float().softmax(1).cpu().numpy()
 
     def score(self, data: Dataset, batch_size: int = BATCH) -> Scores:
         """Count true against predicted classes over labelled rows."""

@@ -1,11 +1,10 @@
 """Training one network: the loop, its scores, and observers that watch it."""
 
-from diw.training.evaluate import EVALUATION_BATCH, evaluate
+from diw.training.evaluate import evaluate
 from diw.training.loop import Training, make_optimizer
 from diw.training.observers import OBSERVERS, Observer, make_observers
 
 __all__ = [
-    "EVALUATION_BATCH",
     "OBSERVERS",
     "Observer",
     "Training",

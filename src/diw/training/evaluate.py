@@ -5,19 +5,19 @@ from torch import nn
 
 from diw.data import Dataset
 from diw.records import Row
+from diw.step.probe import outputs_in_pieces
 
-EVALUATION_BATCH = 1000
 
+def evaluate(model: nn.Module, data: Dataset) -> Row:
+    """Accuracy and balanced accuracy (the mean of the accuracies per class), as fractions.
 
-def evaluate(model: nn.Module, data: Dataset, device: torch.device) -> Row:
-    """Accuracy and balanced accuracy (the mean of the classes' accuracies), as fractions."""
-    model.eval()
+    The network runs in evaluation mode, on its own device, and is left as it was.
+    """
     hits = torch.zeros(data.num_classes, dtype=torch.int64)
-    with torch.inference_mode():
-        for index in torch.arange(len(data)).split(EVALUATION_BATCH):
-            inputs, targets = data.take(index)
-            right = model(inputs.to(device)).argmax(1).cpu() == targets
-            hits += torch.bincount(targets[right], minlength=data.num_classes)
+    for batch, outputs in outputs_in_pieces(model, data):
+        assert batch.targets is not None
+        right = outputs.values.argmax(1) == batch.targets
+        hits += torch.bincount(batch.targets[right].cpu(), minlength=data.num_classes)
     counts = data.class_counts
     recalls = (hits.double() / counts)[counts > 0]
     return {

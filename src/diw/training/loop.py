@@ -77,7 +77,7 @@ class Training:
             for epoch in range(self.epoch + 1, self.recipe.epochs + 1):
                 started = time.perf_counter()
                 row, weights = self.train_epoch(epoch)
-                row |= evaluate(self.model, self.split.test, self.device)
+                row |= evaluate(self.model, self.split.test)
                 self.seconds += time.perf_counter() - started
                 for observer in self.observers:  # after the clock: looking is not the method's cost
                     row |= observer.after_epoch(self.model)

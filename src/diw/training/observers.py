@@ -1,11 +1,11 @@
-"""Looking along while a network trains: what some figures need beyond a run's metrics.
+"""Observing a network while it trains: what some figures need besides a run's metrics.
 
 A run names its observers in its spec (`observe`), so that the training loop
-collects what a figure needs and no script has to train anything of its own.
-Looking leaves no trace: the run ends bit for bit as an unobserved one does.
+collects what a figure needs and no figure needs a training of its own.
+Observing leaves no trace: the run ends bit for bit as an unobserved one does.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol, final
 
@@ -16,24 +16,21 @@ from diw.data import Dataset
 from diw.data.split import Split, stratified
 from diw.errors import UsageError
 from diw.records import Row, Run
-from diw.step.probe import Tap, looking
-
-PIECE = 1000
-"""Rows a forward."""
+from diw.step.probe import Tap, outputs_in_pieces
 
 MOST_HIDDEN = 2000
-"""Training samples whose representation is kept: as many points as a scatter plot can show."""
+"""Training samples whose representation is kept: as many points as a scatter plot shows well."""
 
 
 class Observer(Protocol):
     """Something that is shown the network after each epoch and at the end."""
 
     def after_epoch(self, model: nn.Module) -> Row:
-        """Numbers that join the epoch's metrics."""
+        """Numbers that are added to the epoch's metrics."""
         ...
 
     def at_end(self, model: nn.Module, run: Run) -> None:
-        """Keep what only the final network can tell."""
+        """Record something about the final network."""
         ...
 
 
@@ -42,9 +39,8 @@ class Observer(Protocol):
 class Subsets:
     """Training accuracy on intact and on mislabelled data (Fang et al. 2020, Figure 6).
 
-    Mislabelled samples are scored twice: by the label they were given and by
-    the true one. A network that memorises noise reaches the first, one that
-    sees through it the second.
+    Mislabelled samples are scored twice: by the given label and by the true one.
+    A network that memorises the noise predicts the first, a robust one the second.
     """
 
     train: Dataset
@@ -52,10 +48,9 @@ class Subsets:
     true_labels: Tensor
 
     def after_epoch(self, model: nn.Module) -> Row:
-        """Accuracies as fractions; None where no sample is of the kind."""
-        guesses = torch.cat(
-            [model_out.argmax(1).cpu() for model_out in _outputs(model, self.train)]
-        )
+        """Accuracies as fractions; None for a subset without samples."""
+        pieces = outputs_in_pieces(model, self.train)
+        guesses = torch.cat([outputs.values.argmax(1).cpu() for _, outputs in pieces])
         given, true = guesses == self.train.targets, guesses == self.true_labels
         return {
             "intact_accuracy": _mean(given[~self.flipped]),
@@ -64,7 +59,7 @@ class Subsets:
         }
 
     def at_end(self, model: nn.Module, run: Run) -> None:
-        """Nothing more."""
+        """Nothing."""
 
 
 @final
@@ -81,18 +76,16 @@ class Hidden:
         return {}
 
     def at_end(self, model: nn.Module, run: Run) -> None:
-        """Keep `hidden.npz`: features (m, d), the samples' places, given and true labels (m,)."""
+        """Write `hidden.npz`: features (m, d), row numbers, given and true labels (m,)."""
         truth = self.train.targets if self.true_labels is None else self.true_labels
         count = min(MOST_HIDDEN, len(truth))
         places = torch.from_numpy(stratified(truth.numpy(), count, self.seed, "hidden"))
-        part = self.train.subset(places)
-        with Tap(model).listening() as caught:
-            features = [caught.hidden.cpu() for _ in _outputs(model, part)]
+        pieces = outputs_in_pieces(model, self.train, places, tap=Tap(model))
         run.write_arrays(
             "hidden",
-            features=torch.cat(features).float().numpy(),
+            features=torch.cat([outputs.hidden.cpu() for _, outputs in pieces]).float().numpy(),
             index=places.numpy(),
-            targets=part.targets.numpy(),
+            targets=self.train.targets[places].numpy(),
             true_labels=truth[places].numpy(),
         )
 
@@ -102,12 +95,14 @@ OBSERVERS = ("subsets", "hidden")
 
 
 def make_observers(names: Iterable[str], split: Split, seed: int) -> list[Observer]:
-    """The observers a spec names; what a split cannot tell is refused here, before training.
+    """The observers that a spec names.
+
+    An observer that needs what the split does not know is refused here, before training.
 
     Args:
         names: From `OBSERVERS`.
         split: The run's data.
-        seed: Decides which samples are looked at.
+        seed: Decides which samples are observed.
     """
     return [_make(name, split, seed) for name in names]
 
@@ -118,17 +113,8 @@ def _make(name: str, split: Split, seed: int) -> Observer:
     if name != "subsets":
         raise UsageError(f"observe: unknown {name!r}; choose from {', '.join(OBSERVERS)}")
     if split.flipped is None or split.true_labels is None:
-        raise UsageError("observe: subsets needs simulated label noise, which these data lack")
+        raise UsageError("observe: subsets needs simulated label noise, and these data have none")
     return Subsets(split.train, split.flipped, split.true_labels)
-
-
-def _outputs(model: nn.Module, data: Dataset) -> Iterator[Tensor]:
-    """The network's outputs, some rows at a time, in evaluation mode and without gradients."""
-    parameter = next(model.parameters(), None)
-    device = torch.device("cpu") if parameter is None else parameter.device
-    with torch.no_grad(), looking(model):
-        for index in torch.arange(len(data)).split(PIECE):
-            yield model(data.take(index)[0].to(device))
 
 
 def _mean(hits: Tensor) -> float | None:
