@@ -2,12 +2,13 @@
 
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
 import pytest
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from diw.data import Bundle, Dataset
 from diw.data.dataset import TensorInputs
@@ -18,6 +19,24 @@ from diw.weighting import make
 from tests.networks import noisy_network, samples
 
 CLASSES = ("a", "b", "c")
+
+
+@dataclass
+class CountedInputs:
+    """Rows of two numbers made on demand, as of a file larger than memory; counts requests."""
+
+    rows: int
+    asked: list[int] = field(default_factory=list[int])
+    """How many rows each request was for."""
+    shape: tuple[int, ...] = (2,)
+
+    def __len__(self) -> int:
+        return self.rows
+
+    def take(self, index: Tensor) -> Tensor:
+        """The rows `index` (b,): −1 or 1, and 1."""
+        self.asked.append(len(index))
+        return torch.stack([index % 2 * 2.0 - 1, torch.ones(len(index))], 1)
 
 
 def tiny_bundle(n: int = 90) -> Bundle:

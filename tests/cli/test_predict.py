@@ -171,7 +171,7 @@ def damaged(run: Path, folder: Path, name: str) -> Path:
         ("torn encoding", "encoding.json: cannot be read"),
         ("other encoding", "not written by diw"),
         ("truncated model", "model.safetensors: cannot be read"),
-        ("other model", "model.safetensors: is not of this network"),
+        ("other model", "model.safetensors: does not belong to this network"),
         ("no model", "model.safetensors: cannot be read"),
     ],
 )

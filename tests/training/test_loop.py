@@ -5,10 +5,13 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+from diw.data import Bundle, Dataset
+from diw.data.split import make_split
 from diw.errors import RunError
-from diw.records import Recipe
+from diw.records import Recipe, Run
 from diw.training import Training, make_optimizer
-from tests.problems import killed_at_record, tiny_training
+from diw.weighting import make
+from tests.problems import CountedInputs, killed_at_record, tiny_training
 
 
 def results(training: Training) -> tuple:
@@ -109,3 +112,31 @@ def test_a_recipe_decides_the_optimiser() -> None:
     adam = make_optimizer(Recipe(optimizer="adam", lr=0.3, weight_decay=0.1), parameters)
     assert isinstance(adam, torch.optim.Adam)
     assert (adam.defaults["lr"], adam.defaults["weight_decay"]) == (0.3, 0.1)
+
+
+def test_training_reads_each_row_once_per_epoch_in_batches(tmp_path: Path) -> None:
+    """So that data larger than memory can be trained on."""
+    rows, batch, epochs, classes = 1000, 64, 3, ("a", "b")
+    inputs = CountedInputs(rows)
+    bundle = Bundle(
+        "counted",
+        "table",
+        Dataset(inputs, torch.arange(rows) % 2, classes),
+        Dataset(CountedInputs(10), torch.arange(10) % 2, classes),
+        clean=torch.ones(rows, dtype=torch.bool),
+    )
+    split = make_split(bundle, trusted=batch, seed=0)
+    inputs.asked.clear()
+    Training(
+        split=split,
+        make_model=lambda: torch.nn.Sequential(torch.nn.Linear(2, 2)),
+        method=make("diw"),
+        recipe=Recipe(epochs=epochs, batch_size=batch, trusted_batch_size=batch),
+        run=Run.create(tmp_path, {}),
+        seed=0,
+        device=torch.device("cpu"),
+    ).finish()
+    steps = epochs * -(-rows // batch)
+    assert max(inputs.asked) == batch
+    # Each training row once per epoch, and at most one trusted batch per step.
+    assert epochs * rows < sum(inputs.asked) <= epochs * rows + steps * batch

@@ -1,4 +1,4 @@
-"""A finished run at work on other files: its network, predictions, scores."""
+"""Predicting with the network of a finished run: predictions, files of them, and scores."""
 
 from diw.predicting.files import check_format, write_predictions
 from diw.predicting.predictor import Predictor, write_encoding

@@ -19,17 +19,17 @@ from diw.records import replacing
 Probabilities = NDArray[np.float32]
 
 _ROW_GROUP = 1 << 16
-"""Rows that Parquet keeps together: with a few hundred it would be mostly headers."""
+"""Rows per Parquet row group: with a few hundred the file would be mostly headers."""
 
 
 @dataclass(frozen=True)
-class Batch:
-    """Some consecutive rows of predictions.
+class Predictions:
+    """Predictions for some consecutive rows.
 
     Attributes:
         probabilities: (b, classes) float32.
         labels: (b,) class numbers of the largest probability.
-        names: (b,) file names, or None where rows have no names.
+        names: (b,) file names, or None if rows have no names.
     """
 
     probabilities: Probabilities
@@ -38,7 +38,7 @@ class Batch:
 
 
 def check_format(path: Path) -> None:
-    """Refuse, before any work, an ending that cannot be written (here)."""
+    """Refuse, before any work, a format that is unknown or needs a package that is missing."""
     if path.suffix.lower() not in _WRITERS:
         endings = ", ".join(ending for ending in _WRITERS if ending)
         raise UsageError(f"out: cannot write {path.name}; choose one of {endings}")
@@ -57,13 +57,13 @@ def write_predictions(
     classes: Sequence[str],
     names: Sequence[str] | None = None,
 ) -> NDArray[np.int64]:
-    """Write predictions to a file whose ending says how, and count them.
+    """Write predictions to a file, in the format of its ending, and count them.
 
     Args:
-        path: `.csv` (the default), `.parquet` or `.npz`. It appears only when all is written.
+        path: `.csv` (the default), `.parquet` or `.npz`. It appears only when it is complete.
         batches: Probabilities (b, classes) in the order of the rows.
         classes: Class names by class number.
-        names: One file name a row, where rows have names.
+        names: One file name per row, if rows have names.
 
     Returns:
         (classes,) how often each class was predicted.
@@ -71,13 +71,13 @@ def write_predictions(
     check_format(path)
     counts = np.zeros(len(classes), np.int64)
 
-    def counted() -> Iterator[Batch]:
+    def counted() -> Iterator[Predictions]:
         start = 0
         for probabilities in batches:
             labels = probabilities.argmax(1)
             counts[:] += np.bincount(labels, minlength=len(classes))
             stop = start + len(labels)
-            yield Batch(probabilities, labels, None if names is None else names[start:stop])
+            yield Predictions(probabilities, labels, None if names is None else names[start:stop])
             start = stop
 
     with replacing(path) as temporary:
@@ -89,7 +89,9 @@ def _header(classes: Sequence[str], named: bool) -> list[str]:
     return [*(["file"] if named else []), "label", *(f"p_{name}" for name in classes)]
 
 
-def _write_csv(path: Path, batches: Iterator[Batch], classes: Sequence[str], named: bool) -> None:
+def _write_csv(
+    path: Path, batches: Iterator[Predictions], classes: Sequence[str], named: bool
+) -> None:
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(_header(classes, named))
@@ -104,7 +106,7 @@ def _write_csv(path: Path, batches: Iterator[Batch], classes: Sequence[str], nam
 
 
 def _write_parquet(
-    path: Path, batches: Iterator[Batch], classes: Sequence[str], named: bool
+    path: Path, batches: Iterator[Predictions], classes: Sequence[str], named: bool
 ) -> None:
     import pyarrow
     import pyarrow.parquet
@@ -123,7 +125,9 @@ def _write_parquet(
             writer.write_table(pyarrow.Table.from_arrays(arrays, schema=schema))
 
 
-def _write_npz(path: Path, batches: Iterator[Batch], classes: Sequence[str], named: bool) -> None:
+def _write_npz(
+    path: Path, batches: Iterator[Predictions], classes: Sequence[str], named: bool
+) -> None:
     (batch,) = _joined(batches, None)
     arrays: dict[str, NDArray[Any]] = {
         "labels": np.array(classes)[batch.labels],
@@ -136,9 +140,9 @@ def _write_npz(path: Path, batches: Iterator[Batch], classes: Sequence[str], nam
         np.savez(file, allow_pickle=False, **arrays)
 
 
-def _joined(batches: Iterator[Batch], rows: int | None) -> Iterator[Batch]:
-    """Batches of at least `rows` rows (the last may have fewer); one of all for None."""
-    held: list[Batch] = []
+def _joined(batches: Iterator[Predictions], rows: int | None) -> Iterator[Predictions]:
+    """Batches of at least `rows` rows (the last may have fewer); a single one for None."""
+    held: list[Predictions] = []
     for batch in batches:
         held.append(batch)
         if rows is not None and sum(len(part.labels) for part in held) >= rows:
@@ -148,16 +152,16 @@ def _joined(batches: Iterator[Batch], rows: int | None) -> Iterator[Batch]:
         yield _join(held)
 
 
-def _join(parts: list[Batch]) -> Batch:
+def _join(parts: list[Predictions]) -> Predictions:
     named = parts[0].names is not None
-    return Batch(
+    return Predictions(
         np.concatenate([part.probabilities for part in parts]),
         np.concatenate([part.labels for part in parts]),
         [name for part in parts for name in part.names or ()] if named else None,
     )
 
 
-_WRITERS: dict[str, Callable[[Path, Iterator[Batch], Sequence[str], bool], None]] = {
+_WRITERS: dict[str, Callable[[Path, Iterator[Predictions], Sequence[str], bool], None]] = {
     ".csv": _write_csv,
     ".npz": _write_npz,
     ".parquet": _write_parquet,

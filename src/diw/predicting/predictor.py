@@ -27,11 +27,11 @@ from diw.step.rows import Unlabelled
 ENCODING = "encoding.json"
 
 BATCH = 256
-"""Rows that go through the network together."""
+"""Rows per forward."""
 
 
 def write_encoding(run: Run, encoding: Encoding, model: str, shape: tuple[int, ...]) -> None:
-    """Keep with `run` what later predictions need besides the parameters.
+    """Record with `run` what predictions need besides the parameters.
 
     Args:
         run: The run.
@@ -48,27 +48,26 @@ class Predictor:
     """A trained network with the encoding of its training data.
 
     Attributes:
-        model: The network in evaluation mode, on `device`.
-        encoding: How rows are read and what the classes are called.
+        model: The network in evaluation mode, on the device it predicts on.
+        encoding: How rows are read, and the names of the classes.
     """
 
     model: nn.Module
     encoding: Encoding
-    device: torch.device
 
     @classmethod
     def load(cls, run: Run, device: torch.device | str = "cpu") -> "Predictor":
-        """The network of a finished run; anything missing or damaged is a `UsageError`."""
+        """The network of a finished run; a missing or damaged file raises `UsageError`."""
         if not run.finished:
             raise UsageError(
                 f"{run.folder}: this run is not finished ({len(run.metrics())} of "
-                f"{run.spec.recipe.epochs} epochs); the command that began it goes on with it"
+                f"{run.spec.recipe.epochs} epochs); the command that started it resumes it"
             )
         content = run.read(ENCODING)
         encoding = Encoding.from_json(content)
         name, shape = content.get("model"), content.get("shape")
         if not isinstance(name, str) or not isinstance(shape, list):
-            raise UsageError(f"{run.folder / ENCODING}: lacks the model or its shape")
+            raise UsageError(f"{run.folder / ENCODING}: lacks the model or its input shape")
         model = make_model(
             name, shape=tuple(map(int, shape)), num_classes=len(encoding.classes), seed=0
         )
@@ -76,20 +75,20 @@ class Predictor:
         model = model.to(device).eval()
         if len(shape) == 3:  # as it was trained: the same arithmetic, the same last bits
             model = model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-        return cls(model, encoding, torch.device(device))
+        return cls(model, encoding)
 
     def read(self, path: Path) -> FileRows:
-        """The rows of a file or folder; labels it may have are not looked at."""
+        """The rows of a file or folder; labels are ignored."""
         return read_like(path, self.encoding)
 
     def read_labelled(
         self, path: Path, label: str | None = None
     ) -> tuple[Dataset, tuple[str, ...]]:
-        """The rows of a file or folder with their labels, and what must be said about them.
+        """The rows of a file or folder with their labels, and notes for the user.
 
         Args:
             path: The file or folder.
-            label: The column, array or file of the labels, where it is not as in training.
+            label: The column, array or file of the labels, if it is not as in training.
         """
         if label is None:
             rows = read_like(path, self.encoding, need_labels=True)
@@ -98,12 +97,12 @@ class Predictor:
         return rows.dataset(self.encoding.classes), rows.notes
 
     def probabilities(self, inputs: Inputs, batch_size: int = BATCH) -> Iterator[NDArray[Any]]:
-        """Batch by batch, (b, classes) float32: each row's probabilities, read when asked for."""
+        """Class probabilities (b, classes), float32, batch by batch; rows are read on demand."""
         for _, outputs in outputs_in_pieces(self.model, Unlabelled(inputs), piece=batch_size):
             yield outputs.values.float().softmax(1).cpu().numpy()
 
     def score(self, data: Dataset, batch_size: int = BATCH) -> Scores:
-        """Count true against predicted classes over labelled rows."""
+        """Compare predicted with true classes over labelled rows."""
         k = data.num_classes
         confusion = np.zeros(k * k, np.int64)
         start = 0
@@ -123,7 +122,7 @@ def _load_parameters(model: nn.Module, path: Path) -> None:
     except (OSError, SafetensorError) as error:
         raise UsageError(f"{path}: cannot be read: {_line(error)}") from None
     except RuntimeError as error:  # names or shapes of parameters
-        raise UsageError(f"{path}: is not of this network: {_line(error)}") from None
+        raise UsageError(f"{path}: does not belong to this network: {_line(error)}") from None
 
 
 def _line(error: Exception) -> str:

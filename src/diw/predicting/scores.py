@@ -1,4 +1,4 @@
-"""What a network gets right, class by class."""
+"""The scores of a network, class by class."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True)
 class Scores:
-    """Counts of true against predicted classes, and the accuracies they give.
+    """Counts of true against predicted classes, and the accuracies that follow.
 
     Attributes:
         classes: Class names by class number.
-        confusion: (k, k) int64; entry (i, j) counts rows of class i that were taken for class j.
+        confusion: (k, k) int64; entry (i, j) counts rows of class i predicted as class j.
     """
 
     classes: tuple[str, ...]
@@ -31,24 +31,24 @@ class Scores:
 
     @property
     def rows(self) -> int:
-        """All rows."""
+        """The number of rows."""
         return int(self.confusion.sum())
 
     @property
     def accuracy(self) -> float:
-        """The share of rows that are right."""
+        """The share of rows predicted correctly."""
         return int(self.confusion.trace()) / self.rows
 
     @property
     def class_accuracies(self) -> tuple[float | None, ...]:
-        """The share that is right of each class's rows; None for a class without rows."""
+        """The accuracy per true class; None for a class without rows."""
         right = self.confusion.diagonal().tolist()
         counts = self.counts.tolist()
         return tuple(r / n if n else None for r, n in zip(right, counts, strict=True))
 
     @property
     def balanced_accuracy(self) -> float:
-        """The mean of the accuracies of the classes that have rows."""
+        """The mean accuracy of the classes that have rows."""
         return float(np.mean([a for a in self.class_accuracies if a is not None]))
 
     def as_json(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The only training loop: resumable to the bit, recorded epoch by epoch."""
+"""The training loop: recorded epoch by epoch, and resumed bit for bit."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -29,8 +29,8 @@ class Training:
     """One network, trained by one method on one split, recorded in one run.
 
     Everything random is decided by (seed, purpose, epoch), and everything that
-    moves is in the checkpoint written after each epoch: a resumed run ends bit
-    for bit where an uninterrupted one does.
+    changes is in the checkpoint written after each epoch. So a resumed run ends
+    bit for bit as an uninterrupted one does.
     """
 
     split: Split
@@ -42,7 +42,7 @@ class Training:
     seed: int
     device: torch.device
     observers: Sequence[Observer] = ()
-    """Shown the network after each epoch and at the end; they leave no trace in it."""
+    """Called with the network after each epoch and at the end; they leave it unchanged."""
 
     def __post_init__(self) -> None:
         self.model = self.new_model()
@@ -59,14 +59,14 @@ class Training:
         self.epoch = 0
 
     def new_model(self) -> nn.Module:
-        """A fresh network on the device, laid out as its convolutions like it."""
+        """A new network on the device, in the memory format that suits its convolutions."""
         model = self.make_model().to(self.device)
         if len(self.split.train.shape) == 3:
             model = model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         return model
 
     def finish(self) -> None:
-        """Train what is left of the epochs and close the records; nothing if they are closed."""
+        """Train the remaining epochs and close the records; a finished run is left alone."""
         if self.run.finished:
             return
         self.run.write_samples(**_known(self.split))
@@ -79,7 +79,7 @@ class Training:
                 row, weights = self.train_epoch(epoch)
                 row |= evaluate(self.model, self.split.test)
                 self.seconds += time.perf_counter() - started
-                for observer in self.observers:  # after the clock: looking is not the method's cost
+                for observer in self.observers:  # not timed: no cost of the method
                     row |= observer.after_epoch(self.model)
                 if ledger is not None:
                     ledger[epoch - 1] = weights.numpy()
@@ -177,7 +177,7 @@ class Training:
 
 @dataclass(frozen=True)
 class RunTask:
-    """What a method may ask of a run before its first step."""
+    """A run as its method sees it before the first step."""
 
     training: Training
     criterion: Criterion = cross_entropy
@@ -185,7 +185,7 @@ class RunTask:
 
     @property
     def batch_size(self) -> int:
-        """Training samples a step."""
+        """Training samples per step."""
         return self.training.recipe.batch_size
 
     @property
@@ -200,13 +200,13 @@ class RunTask:
 
     @property
     def true_weights(self) -> Tensor | None:
-        """What the simulated shift knows."""
+        """The true weights (n,), known for a simulated shift."""
         return self.training.split.true_weights
 
     def pretrain(self, epochs: int) -> nn.Module:
         """A network trained without weights for `epochs` epochs, in a resumable run of its own.
 
-        It starts from the same initial parameters; its mini-batches are others.
+        It starts from the same initial parameters, with other mini-batches.
         """
         training = self.training
         spec = {**training.run.spec_json, "pretraining": epochs}
@@ -238,7 +238,7 @@ def make_optimizer(recipe: Recipe, parameters: Iterable[nn.Parameter]) -> torch.
 
 
 class _Tally:
-    """Sums over an epoch's steps; the loss stays a tensor, so that no step waits for a device."""
+    """Sums over the steps of an epoch; the loss stays a tensor, so no step waits for a device."""
 
     def __init__(self) -> None:
         self.steps = 0
@@ -252,7 +252,7 @@ class _Tally:
             self.sums[name] = self.sums.get(name, 0.0) + value
 
     def row(self, samples: int, reduction: str) -> Row:
-        """Means over the steps; the loss as a mean over samples whatever the reduction."""
+        """Means over the steps; of the loss, the mean over samples, whatever the reduction."""
         sums = dict(self.sums)
         row: Row = {
             "train_loss": float(self.loss) / (samples if reduction == "sum" else self.steps)

@@ -1,0 +1,60 @@
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from diw.predicting import write_predictions
+
+CLASSES = ("a", "b")
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet", "npz"])
+def test_batches_become_rows_in_their_order(ending, tmp_path: Path) -> None:
+    probabilities = np.linspace(0, 1, 20, dtype=np.float32)
+    rows = np.stack([1 - probabilities, probabilities], 1)
+    path = tmp_path / f"p.{ending}"
+    counts = write_predictions(path, iter(np.split(rows, [7, 14])), CLASSES)
+    assert counts.tolist() == [10, 10]
+    labels, second = read(path)
+    assert labels == ["a"] * 10 + ["b"] * 10
+    np.testing.assert_allclose(second, probabilities, rtol=1e-5)
+
+
+def read(path: Path) -> tuple[list[str], list[float]]:
+    """The labels, and the probabilities of class b."""
+    if path.suffix == ".npz":
+        with np.load(path) as archive:
+            return archive["labels"].tolist(), archive["probabilities"][:, 1].tolist()
+    if path.suffix == ".parquet":
+        table = pytest.importorskip("pyarrow.parquet").read_table(path)
+        return table["label"].to_pylist(), table["p_b"].to_pylist()
+    lines = [line.split(",") for line in path.read_text().splitlines()]
+    assert lines[0] == ["label", "p_a", "p_b"]
+    return [line[0] for line in lines[1:]], [float(line[2]) for line in lines[1:]]
+
+
+def test_csv_is_written_batch_by_batch(tmp_path: Path) -> None:
+    """The file grows while batches are still to come, so no more than one is held."""
+    sizes: list[int] = []
+
+    def batches() -> Iterator[np.ndarray]:
+        for _ in range(3):
+            sizes.append(sum(path.stat().st_size for path in tmp_path.iterdir()))
+            yield np.full((20_000, 2), 0.5, np.float32)
+
+    write_predictions(tmp_path / "p.csv", batches(), CLASSES)
+    assert 0 == sizes[0] < sizes[1] < sizes[2]
+
+
+def test_a_failure_midway_leaves_the_old_file(tmp_path: Path) -> None:
+    (tmp_path / "p.csv").write_text("old")
+
+    def failing() -> Iterator[np.ndarray]:
+        yield np.full((2, 2), 0.5, np.float32)
+        raise OSError("disk")
+
+    with pytest.raises(OSError, match="disk"):
+        write_predictions(tmp_path / "p.csv", failing(), CLASSES)
+    assert [path.name for path in tmp_path.iterdir()] == ["p.csv"]
+    assert (tmp_path / "p.csv").read_text() == "old"
