@@ -1,15 +1,22 @@
+import json
 import multiprocessing
 import os
 import signal
+import subprocess
+import sys
+import threading
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from filelock import FileLock
 from safetensors.numpy import load_file
 
+from diw.errors import RunError, UsageError
 from diw.experiments.execute import LOCK, execute
-from diw.experiments.grid import free_first, run_all
+from diw.experiments.grid import free_first, run_all, try_all
 from diw.experiments.sources import load_split, with_method
 from diw.records import Recipe, RunSpec
 
@@ -74,3 +81,94 @@ def test_a_run_killed_by_the_system_frees_its_lock_and_goes_on(tmp_path: Path) -
     ours, theirs = load_file(run.model), load_file(whole.model)
     assert all((ours[name] == theirs[name]).all() for name in theirs)
     assert run.ledger().tobytes() == whole.ledger().tobytes()
+
+
+class Cluster:
+    """A dask scheduler and its workers on this machine, each a process that nothing restarts."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.file = folder, folder / "scheduler.json"
+        self.processes: list[subprocess.Popen] = []
+        self._start("scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard")
+        deadline = time.monotonic() + 60
+        while not self.file.exists() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        self.address = json.loads(self.file.read_text())["address"]
+
+    def add_worker(self, threads: int = 1) -> subprocess.Popen:
+        options = ("--nthreads", str(threads), "--no-nanny", "--no-dashboard")
+        return self._start("worker", *options, "--local-directory", str(self.folder))
+
+    def _start(self, kind: str, *options: str) -> subprocess.Popen:
+        command = [sys.executable, "-m", "dask", kind, "--scheduler-file", str(self.file), *options]
+        environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+        quiet = subprocess.DEVNULL
+        process = subprocess.Popen(command, stdout=quiet, stderr=quiet, env=environment)
+        self.processes.append(process)
+        return process
+
+    def close(self) -> None:
+        for process in reversed(self.processes):
+            process.kill()
+            process.wait()
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[Cluster]:
+    pytest.importorskip("distributed")
+    made = Cluster(tmp_path)
+    yield made
+    made.close()
+
+
+def test_a_worker_killed_mid_run_loses_nothing_and_nothing_is_done_twice(tmp_path, cluster) -> None:
+    recipe = Recipe(epochs=16, lr=1e-3)
+    small = replace(SPEC, train_samples=1500, test_samples=100, recipe=recipe)
+    specs = [replace(small, seed=seed) for seed in range(3)]
+    folder = tmp_path / "runs"
+    killed: list[int] = []
+    victim = cluster.add_worker()
+
+    def kill_it_at_work() -> None:
+        deadline = time.monotonic() + 120
+        while time.monotonic() < deadline and not killed:
+            begun = [run for spec in specs if (run := spec.run(folder)).metrics()]
+            if any(len(run.metrics()) >= 2 and not run.finished for run in begun):
+                victim.kill()
+                killed.append(victim.pid)
+            time.sleep(0.01)
+        cluster.add_worker()
+        cluster.add_worker()
+
+    killer = threading.Thread(target=kill_it_at_work)
+    killer.start()
+    failures = try_all(specs, folder, engine="dask", scheduler=cluster.address)
+    killer.join()
+    assert failures == {}
+    assert killed
+    for spec in specs:
+        run = spec.run(folder)
+        assert run.finished
+        assert [row["epoch"] for row in run.metrics()] == list(range(1, 17))
+        alone = execute(spec, tmp_path / "alone")
+        ours, theirs = load_file(run.model), load_file(alone.model)
+        assert all((ours[name] == theirs[name]).all() for name in theirs)
+        assert run.ledger().tobytes() == alone.ledger().tobytes()
+    before = [spec.run(folder).model.stat().st_mtime_ns for spec in specs]
+    run_all(specs, folder, engine="dask", scheduler="tcp://127.0.0.1:1")  # nothing left to ask for
+    assert [spec.run(folder).model.stat().st_mtime_ns for spec in specs] == before
+
+
+def test_workers_with_several_threads_are_refused(tmp_path, cluster) -> None:
+    cluster.add_worker(threads=2)
+    with pytest.raises(UsageError, match="has 2 threads; start the workers with --nthreads 1"):
+        run_all([SPEC], tmp_path / "runs", engine="dask", scheduler=cluster.address)
+
+
+def test_a_scheduler_that_is_not_there_is_named(tmp_path, monkeypatch) -> None:
+    pytest.importorskip("distributed")
+    monkeypatch.setattr("diw.experiments.grid.PATIENCE", 1)
+    with pytest.raises(RunError, match=r"127\.0\.0\.1:1: cannot reach a dask scheduler"):
+        run_all([SPEC], tmp_path, engine="dask", scheduler="tcp://127.0.0.1:1")
+    with pytest.raises(UsageError, match="scheduler: give the address"):
+        run_all([SPEC], tmp_path, engine="dask")
