@@ -23,7 +23,7 @@ def test_help_shows_examples_and_imports_nothing_heavy(verb: str) -> None:
         "import sys; from diw.cli.main import main\n"
         f"try: main({[*([verb] if verb else []), '--help']!r})\n"
         "except SystemExit: pass\n"
-        "heavy = {'torch', 'scipy', 'plotly', 'sklearn', 'joblib'} & set(sys.modules)\n"
+        "heavy = {'torch', 'numpy', 'scipy', 'plotly', 'sklearn', 'joblib'} & set(sys.modules)\n"
         "assert not heavy, heavy\n"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)

@@ -15,7 +15,7 @@ A run is a folder:
     hidden.npz      the final representation of some samples, where the spec asks to observe it
     done            written last; a run without it is unfinished
 
-Nothing here imports torch, so that reports are light.
+Nothing here imports torch, and NumPy only where arrays are read, so that `--help` is quick.
 """
 
 import json
@@ -27,13 +27,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any
 
 from diw.errors import UsageError
 from diw.records.spec import RunSpec
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 Row = dict[str, Any]
 """One epoch's metrics: `epoch` counts from 1."""
@@ -161,8 +162,10 @@ class Run:
         with (self.folder / "metrics.jsonl").open("a") as file:
             file.write(json.dumps(row, allow_nan=False) + "\n")
 
-    def open_ledger(self, epochs: int, samples: int) -> NDArray[np.float16]:
+    def open_ledger(self, epochs: int, samples: int) -> "NDArray[np.float16]":
         """The ledger as a writable memory map, one row per epoch: no run holds it in memory."""
+        import numpy as np
+
         path = self.folder / "weights.npy"
         if path.exists():
             ledger = np.lib.format.open_memmap(path, mode="r+")
@@ -170,33 +173,39 @@ class Run:
                 return ledger
         return np.lib.format.open_memmap(path, mode="w+", dtype=np.float16, shape=(epochs, samples))
 
-    def ledger(self) -> NDArray[np.float16]:
+    def ledger(self) -> "NDArray[np.float16]":
         """The weights by finished epoch and training sample, shape (finished epochs, n), read-only.
 
         Zero rows of a killed run's unfinished epochs are cut off. Empty, (0, 0),
         for a run that trains on trusted data alone.
         """
+        import numpy as np
+
         path = self.folder / "weights.npy"
         if not path.exists():
             return np.zeros((0, 0), dtype=np.float16)
         return np.load(path, mmap_mode="r")[: len(self.metrics())]
 
-    def write_samples(self, **arrays: NDArray[Any]) -> None:
+    def write_samples(self, **arrays: "NDArray[Any]") -> None:
         """Keep what is known of the training samples (`targets`, `flipped`, `true_weights`, …)."""
         if not (self.folder / "samples.npz").exists():
             self.write_arrays("samples", **arrays)
 
-    def samples(self) -> dict[str, NDArray[Any]]:
+    def samples(self) -> "dict[str, NDArray[Any]]":
         """What `write_samples` kept; the keys that are not known are absent."""
         return self.arrays("samples")
 
-    def write_arrays(self, name: str, **arrays: NDArray[Any]) -> None:
+    def write_arrays(self, name: str, **arrays: "NDArray[Any]") -> None:
         """Keep `NAME.npz`, atomically."""
+        import numpy as np
+
         with replacing(self.folder / f"{name}.npz") as temporary, temporary.open("wb") as file:
             np.savez_compressed(file, allow_pickle=False, **arrays)
 
-    def arrays(self, name: str) -> dict[str, NDArray[Any]]:
+    def arrays(self, name: str) -> "dict[str, NDArray[Any]]":
         """What `write_arrays` kept under `name`; empty where nothing was."""
+        import numpy as np
+
         path = self.folder / f"{name}.npz"
         if not path.exists():
             return {}
