@@ -1,6 +1,7 @@
 """Checks before training: rows in two parts (leaks), classes without rows, small classes."""
 
 import hashlib
+from math import prod
 
 import torch
 
@@ -61,10 +62,11 @@ def _leak_notes(
     """Rows that appear in two parts; inputs are compared, labels are not."""
     if trusted is None and test is None:
         return []
-    parts = [part for part in (train, trusted, test) if part is not None]
-    if sum(len(part) * _size(part) for part in parts) > MOST:
+    given = (("training", train), ("trusted", trusted), ("test", test))
+    parts = {name: part for name, part in given if part is not None}
+    if sum(len(part) * _size(part) for part in parts.values()) > MOST:
         return ["the data are too large to look for rows that appear in two parts"]
-    rows = {name: _digests(part) for name, part in _named(train, trusted, test)}
+    rows = {name: _digests(part) for name, part in parts.items()}
     notes: list[str] = []
     if trusted is not None:
         shared = _shared(rows["trusted"], rows["training"])
@@ -92,15 +94,8 @@ def _leak_notes(
     return notes
 
 
-def _named(
-    train: Dataset, trusted: Dataset | None, test: Dataset | None
-) -> list[tuple[str, Dataset]]:
-    given = (("training", train), ("trusted", trusted), ("test", test))
-    return [(name, part) for name, part in given if part is not None]
-
-
 def _size(part: Dataset) -> int:
-    return max(1, int(torch.tensor(part.shape).prod()))
+    return max(1, prod(part.shape))
 
 
 def _digests(part: Dataset) -> list[bytes]:

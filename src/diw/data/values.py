@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from diw.data.encoding import Encoding, NumberColumn, TableRows
+from diw.data.encoding import Encoding, Feature, NumberColumn, TableRows
 from diw.data.own import encode, fit, read_raw
 from diw.data.tables import TableFile
 from diw.errors import UsageError
@@ -82,9 +82,9 @@ def _read_array(path: Path) -> Values:
             if "X" not in names and len(names) != 1:
                 raise UsageError(f"{path}: no array X in it (it holds: {', '.join(names)})")
             content = content["X" if "X" in names else names[0]]
+    except UsageError:
+        raise
     except (ValueError, OSError, EOFError, KeyError) as error:
-        if isinstance(error, UsageError):
-            raise
         raise UsageError(f"{path}: not a readable array file: {error}") from None
     if content.ndim == 0 or content.dtype.kind not in "fiub":
         raise UsageError(f"{path}: expected rows of numbers, got {content.dtype} {content.shape}")
@@ -116,6 +116,6 @@ def _tables(train: Path, trusted: Path, drop: tuple[str, ...], raw: bool) -> Val
     return ValuePair(values[0], values[1], tuple(dict.fromkeys(notes)))
 
 
-def _as_is(column: Any) -> Any:
+def _as_is(column: Feature) -> Feature:
     """No standardisation; a missing number still becomes the mean, which is then its own."""
     return replace(column, scale=1.0) if isinstance(column, NumberColumn) else column

@@ -14,8 +14,8 @@ import numpy.typing as npt
 import torch
 
 from diw.data.benchmarks.catalogue import FASHION_MNIST
+from diw.data.benchmarks.readers import clean_images
 from diw.data.dataset import Bundle, Dataset, TensorInputs
-from diw.data.encoding import Encoding, ImageRows
 
 EMBEDDED = "embedded"
 """The name of this data set."""
@@ -52,12 +52,4 @@ def load_embedded() -> Bundle:
         labels = torch.from_numpy(arrays[f"{name}_labels"]).long()
         return Dataset(TensorInputs(images), labels, FASHION_MNIST.classes)
 
-    train = part("train")
-    return Bundle(
-        name=EMBEDDED,
-        kind="image",
-        train=train,
-        test=part("test"),
-        clean=torch.ones(len(train), dtype=torch.bool),
-        encoding=Encoding(FASHION_MNIST.classes, ImageRows((1, 28, 28))),
-    )
+    return clean_images(EMBEDDED, part("train"), part("test"))

@@ -22,15 +22,23 @@ _UNSIGNED_BYTE = 0x08
 
 def read_benchmark(benchmark: Benchmark, folder: Path) -> Bundle:
     """Both parts of a benchmark, every file verified while it is read; all labels clean."""
-    train = _read_part(benchmark, folder, benchmark.train)
+    train, test = (
+        _read_part(benchmark, folder, part) for part in (benchmark.train, benchmark.test)
+    )
+    return clean_images(benchmark.name, train, test)
+
+
+def clean_images(name: str, train: Dataset, test: Dataset, notes: tuple[str, ...] = ()) -> Bundle:
+    """A data set of images whose labels are all clean."""
     channels, height, width = train.shape
     return Bundle(
-        name=benchmark.name,
+        name=name,
         kind="image",
         train=train,
-        test=_read_part(benchmark, folder, benchmark.test),
+        test=test,
+        notes=notes,
         clean=torch.ones(len(train), dtype=torch.bool),
-        encoding=Encoding(benchmark.classes, ImageRows((channels, height, width))),
+        encoding=Encoding(train.classes, ImageRows((channels, height, width))),
     )
 
 
@@ -99,12 +107,6 @@ def synthetic_like(benchmark: Benchmark, rows: int = 2000) -> Bundle:
         )
 
     train = part(rows // len(benchmark.classes))
-    return Bundle(
-        name=f"{benchmark.name} (synthetic)",
-        kind="image",
-        train=train,
-        test=part(rows // 5 // len(benchmark.classes)),
-        clean=torch.ones(len(train), dtype=torch.bool),
-        notes=(f"synthetic: generated images stand in for {benchmark.name}",),
-        encoding=Encoding(benchmark.classes, ImageRows(shape)),
-    )
+    test = part(rows // 5 // len(benchmark.classes))
+    note = f"synthetic: generated images stand in for {benchmark.name}"
+    return clean_images(f"{benchmark.name} (synthetic)", train, test, (note,))
