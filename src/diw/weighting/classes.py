@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from diw.errors import UsageError
-from diw.weighting.partition import prior_ratios
+from diw.weighting.by_class import prior_ratios
 
 
 class ClassCounts:

@@ -1,4 +1,4 @@
-"""Matching the classes of mini-batches: `diw.weighting.partition` with a memory between steps."""
+"""Matching the classes of mini-batches: `diw.weighting.by_class` with a memory between steps."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,8 +9,8 @@ from diw.errors import UsageError
 from diw.step.batch import Batch
 from diw.step.step import Step
 from diw.weighting.base import Task
+from diw.weighting.by_class import Side, Solve, match_by_class
 from diw.weighting.classes import ClassCounts, TrustedCache, class_labels
-from diw.weighting.partition import Side, Solve, match_by_class
 
 FEWEST = 3
 """Training samples a class, on average, below which a mini-batch cannot be matched by class."""

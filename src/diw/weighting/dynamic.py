@@ -11,9 +11,9 @@ from diw.errors import UsageError
 from diw.step.batch import Outputs, Weights
 from diw.step.step import Step
 from diw.weighting.base import State, Task, normalised
+from diw.weighting.by_class import share_at_bound
 from diw.weighting.classwise import Classwise
 from diw.weighting.matching import Matching, OnFeatures, OnLosses
-from diw.weighting.partition import share_at_bound
 
 
 @dataclass(kw_only=True)

@@ -12,9 +12,9 @@ from diw.errors import UsageError
 from diw.step.batch import Weights
 from diw.step.step import Step
 from diw.weighting.base import State, Task, Weighting
+from diw.weighting.by_class import Side, match_by_class, share_at_bound
 from diw.weighting.classes import ClassCounts, class_labels
 from diw.weighting.matching import Matching, OnFeatures, OnInputs, OnLosses
-from diw.weighting.partition import Side, match_by_class, share_at_bound
 from diw.weighting.survey import Survey, whole_train
 
 
