@@ -9,7 +9,6 @@ from torch import nn
 import diw
 from diw.errors import RunError, UsageError
 from diw.objective import Objective
-from diw.step.batch import Batch
 from tests.networks import noisy_network, plain_network, samples
 
 
@@ -111,17 +110,6 @@ def test_weights_alone_for_a_risk_of_ones_own() -> None:
     assert all(p.grad is None for p in model.parameters())
 
 
-def test_a_loop_without_epochs_is_not_in_warm_up_for_ever() -> None:
-    fields = {"warmup_steps": 2}
-    objective = Objective(plain_network(), diw.weighting.make("diw", fields), samples(20))
-    unweighted = []
-    for t in range(4):
-        weights = objective.weigh(samples(16, seed=t)).train
-        unweighted.append(bool((weights == 1).all()))
-        objective.after_step()
-    assert unweighted == [True, True, False, False]
-
-
 def test_values_that_are_not_finite_say_what_to_do() -> None:
     model = plain_network()
     with torch.no_grad():
@@ -142,24 +130,55 @@ def test_looking_after_the_hosts_forward_spares_its_graph() -> None:
     (weights * losses).mean().backward()
 
 
-def test_the_trusted_batch_may_have_a_criterion_of_its_own() -> None:
-    # Training labels are complementary: a class that a sample is *not* of.
-    def complementary(outputs, targets):
-        return -torch.log1p(-outputs.softmax(1)[torch.arange(len(targets)), targets])
+def complementary(outputs, targets):
+    """For labels that name a class which a sample is *not* of."""
+    return -torch.log1p(-outputs.softmax(1)[torch.arange(len(targets)), targets])
 
-    called = []
 
-    def ordinary(outputs, targets):
-        called.append(len(targets))
-        return nn.functional.cross_entropy(outputs, targets, reduction="none")
+def ordinary(outputs, targets):
+    return nn.functional.cross_entropy(outputs, targets, reduction="none")
 
-    model = plain_network()
-    objective = Objective(
-        model, "diw", samples(20), criterion=complementary, trusted_criterion=ordinary
-    )
+
+def assert_weighted_by(objective, criterion, trusted_criterion) -> None:
+    """The objective matches and weighs what these criteria give."""
     objective.start_epoch(2)
-    assert objective(samples(16)).loss.isfinite()
-    assert called == [20]
+    train, trusted = samples(16), samples(20)
+    outputs = objective.network(train[0]).detach()
+    ours = criterion(outputs, train[1])
+    theirs = trusted_criterion(objective.network(trusted[0]).detach(), trusted[1])
+    match = diw.kmm(ours, theirs).weights
+    result = objective(train)
+    expected = match / match.mean()
+    torch.testing.assert_close(result.weights.train, expected, rtol=1e-4, atol=1e-4)
+    torch.testing.assert_close(result.loss, (expected * ours).mean(), rtol=1e-4, atol=1e-4)
+
+
+def test_the_trusted_batch_may_have_a_criterion_of_its_own() -> None:
+    objective = Objective(
+        plain_network(), "diw", samples(20), criterion=complementary, trusted_criterion=ordinary
+    )
+    assert_weighted_by(objective, complementary, ordinary)
+
+
+def test_a_task_decides_the_data_and_the_criteria() -> None:
+    task = Objective(
+        plain_network(), "diw", samples(20), criterion=complementary, trusted_criterion=ordinary
+    ).task
+    assert_weighted_by(Objective(plain_network(), "diw", task=task), complementary, ordinary)
+    for name, value in (("criterion", ordinary), ("trusted", samples(5)), ("train", samples(5))):
+        with pytest.raises(UsageError, match=f"^{name}: the task has it already"):
+            Objective(plain_network(), "diw", task=task, **{name: value})
+
+
+def test_a_step_is_what_a_method_sees() -> None:
+    model, train = noisy_network(), samples(16)
+    objective = Objective(model, "uniform", samples(20), trusted_batch_size=8)
+    assert objective.network is model
+    step = objective.step(train)
+    assert len(step.trusted) == 7  # twenty samples in three batches of nearly one size
+    assert objective.step(train).trusted.index.tolist() != step.trusted.index.tolist()
+    seen = copy.deepcopy(model).eval()
+    assert torch.equal(step.probe_train.losses, ordinary(seen(train[0]), train[1]))
 
 
 def test_the_hosts_wrapped_model_runs_the_training_forward() -> None:
@@ -186,41 +205,34 @@ def test_shared_and_separate_probes_agree_where_the_network_has_no_mode() -> Non
     assert torch.equal(*weights)
 
 
-def test_keyword_inputs() -> None:
-    class Named(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.inner = plain_network()
+class Named(nn.Module):
+    """Takes its inputs by name, and calls its last layer by keyword."""
 
-        def forward(self, x, scale):
-            return self.inner(x * scale)
+    def __init__(self):
+        super().__init__()
+        self.inner = plain_network()
 
-    def batch(n):
-        inputs, targets = samples(n)
-        return {"x": inputs, "scale": torch.ones(n, 1)}, targets
+    def forward(self, x, scale):
+        hidden = self.inner[:2](x * scale)
+        return self.inner[2](input=hidden)
 
-    for method in ("diw", "reweight"):
-        objective = Objective(Named(), method, batch(20))
+
+@pytest.mark.parametrize("mapping", [dict, collections.UserDict])
+@pytest.mark.parametrize("method", ["diw", "diw2-f", "reweight"])
+def test_inputs_by_name_are_the_same_as_by_place(method, mapping) -> None:
+    def named(data):
+        inputs, targets = data
+        return mapping(x=inputs, scale=torch.full((len(targets), 1), 2.0)), targets
+
+    def doubled(data):
+        return 2.0 * data[0], data[1]
+
+    train, trusted = samples(16), samples(30, seed=1)
+    ours = Objective(Named(), method, named(trusted))
+    theirs = Objective(plain_network(), method, doubled(trusted))
+    for objective in (ours, theirs):
         objective.start_epoch(2)
-        assert objective(batch(16)).loss.isfinite()
-
-
-def test_state_goes_on_bit_for_bit() -> None:
-    def make():
-        objective = Objective(plain_network(), diw.weighting.make("diw", {"momentum": 0.5}), data)
-        objective.start_epoch(2)
-        return objective
-
-    data = samples(50)
-    index = torch.arange(16)
-    first, second = make(), make()
-    for t in range(3):
-        first.weigh(Batch(*samples(16, seed=t), index))
-        first.after_step()
-    second.load_state_dict(first.state_dict())
-    batch = Batch(*samples(16, seed=9), index)
-    assert torch.equal(first.weigh(batch).train, second.weigh(batch).train)
-    assert second.t == 3
+    torch.testing.assert_close(ours(named(train)).loss, theirs(doubled(train)).loss)
 
 
 @pytest.mark.parametrize(
@@ -239,7 +251,7 @@ def test_bad_arguments(arguments, message) -> None:
 
 def test_a_criterion_that_averages_is_named() -> None:
     objective = Objective(plain_network(), "uniform", samples(5), criterion=nn.CrossEntropyLoss())
-    with pytest.raises(UsageError, match=r'criterion: it must give one loss a sample.*"none"'):
+    with pytest.raises(UsageError, match=r'criterion: it must give one loss per sample.*"none"'):
         objective(samples(16))
 
 
@@ -254,23 +266,6 @@ def test_an_objective_can_be_pickled() -> None:
     again = pickle.loads(pickle.dumps(objective))
     batch = samples(16)
     assert torch.equal(objective.weigh(batch).train, again.weigh(batch).train)
-
-
-def test_mappings_that_are_no_dicts_are_keyword_inputs() -> None:
-    class Named(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.inner = nn.Linear(4, 3)
-
-        def forward(self, x):
-            return self.inner(input=x)  # a tapped layer called by keyword
-
-    def batch(n):
-        inputs, targets = samples(n)
-        return collections.UserDict(x=inputs), targets
-
-    for method in ("diw", "diw2-f", "reweight"):
-        assert Objective(Named(), method, batch(30))(batch(16)).loss.isfinite()
 
 
 def test_frozen_networks_are_told_apart_from_errors_of_torch() -> None:

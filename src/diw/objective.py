@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from diw.errors import UsageError
 from diw.step.batch import Batch, Criterion, Weights, cross_entropy, first_tensor
 from diw.step.memory import Memory
-from diw.step.probe import Tap, is_mode_free, unwrap
+from diw.step.probe import is_mode_free, unwrap
 from diw.step.rows import Rows, as_rows
 from diw.step.step import Step, Surroundings
 from diw.step.stream import TrustedStream
@@ -38,15 +38,22 @@ class Result:
 
 @dataclass(frozen=True)
 class PlainTask:
-    """The `Task` of a host that has no runner: what its caller handed to `Objective`."""
+    """The `Task` of a host without a runner: what its caller handed to `Objective`."""
 
+    method: str
     train: Rows | None
     trusted: Rows
     true_weights: Tensor | None
     criterion: Criterion
     trusted_criterion: Criterion
-    pretrain: Callable[[int], nn.Module]
+    pretrainer: Callable[[int], nn.Module] | None
     batch_size: int | None = None
+
+    def pretrain(self, epochs: int, /) -> nn.Module:
+        """What the caller's function returns."""
+        if self.pretrainer is None:
+            raise UsageError(f"pretrain: {self.method} needs it; give Objective(…, pretrain=…)")
+        return self.pretrainer(epochs)
 
 
 class Objective:
@@ -98,7 +105,8 @@ class Objective:
             probe: `"auto"` looks at the network in evaluation mode, and uses the training forward
                 for it where that is provably the same; `"shared"` and `"separate"` decide it.
             trusted_batch_size: The largest trusted batch of a step.
-            task: The runner's task; the next three arguments make one otherwise.
+            task: A runner's task, which holds the data and the criteria; give it instead of
+                `trusted`, the criteria and the next three arguments.
             train: The whole training set, for static methods; -F methods count its labels.
             true_weights: (n,) the true weight of each training sample, for `truth`.
             pretrain: (epochs) → a network trained without weights, for methods that need one.
@@ -108,32 +116,43 @@ class Objective:
             raise UsageError(f'reduction: must be "mean" or "sum", not {reduction!r}')
         if probe not in ("auto", "shared", "separate"):
             raise UsageError(f'probe: must be "auto", "shared" or "separate", not {probe!r}')
-        if task is None and trusted is None:
-            raise UsageError("trusted: give the trusted samples, e.g. trusted=(inputs, targets)")
         self.method = make(method) if isinstance(method, str) else method
+        if task is None:
+            if trusted is None:
+                raise UsageError("trusted: give the trusted samples: trusted=(inputs, targets)")
+            criterion = criterion or cross_entropy
+            task = PlainTask(
+                method=self.method.name,
+                train=None if train is None else as_rows(train, "train"),
+                trusted=as_rows(trusted),
+                true_weights=_checked_weights(true_weights),
+                criterion=criterion,
+                trusted_criterion=trusted_criterion or criterion,
+                pretrainer=pretrain,
+            )
+        else:
+            _refuse(
+                trusted=trusted,
+                criterion=criterion,
+                trusted_criterion=trusted_criterion,
+                train=train,
+                true_weights=true_weights,
+                pretrain=pretrain,
+            )
+        self.task: Task = task
         self.reduction: Reduction = reduction
         self.epoch = 0  # until start_epoch: the loop has no epochs
         self.t = 0
-        criterion = criterion or cross_entropy
-        trusted_criterion = trusted_criterion or criterion
+        self.network = network = unwrap(model)
+        """The network being trained, without wrappers: what methods look at."""
         self._model = model
-        network = unwrap(model)
-        rows = as_rows(trusted if trusted is not None else task and task.trusted)
-        self.task: Task = task or PlainTask(
-            train=None if train is None else as_rows(train, "train"),
-            trusted=rows,
-            true_weights=_checked_weights(true_weights),
-            criterion=criterion,
-            trusted_criterion=trusted_criterion,
-            pretrain=pretrain or _NotGiven("pretrain", self.method.name),
-        )
-        self._stream = TrustedStream(rows, trusted_batch_size, seed)
+        self._stream = TrustedStream(as_rows(task.trusted), trusted_batch_size, seed)
         self._around = Surroundings(
             network=network,
-            criterion=criterion,
-            trusted_criterion=trusted_criterion,
+            criterion=task.criterion,
+            trusted_criterion=task.trusted_criterion,
             losses=self.method.losses,
-            tap=Tap(network, getattr(self.method, "layer", None)) if self.method.taps else None,
+            tap=self.method.tap(network),
             shared=probe == "shared" or (probe == "auto" and is_mode_free(network)),
             memory=Memory(),
             seed=seed,
@@ -154,7 +173,7 @@ class Objective:
         if not self._prepared:
             start = self.method.prepare(self.task)
             if start is not None:
-                self._around.network.load_state_dict(start)
+                self.network.load_state_dict(start)
             self._prepared = True
 
     def __call__(
@@ -173,7 +192,7 @@ class Objective:
         """
         if not torch.is_grad_enabled():
             return self._plain(batch, model, outputs)
-        step = self._open(batch, model, outputs)
+        step = self.step(batch, model, outputs)
         weights = self._weigh(step)
         total: Tensor | None = None
         count = 0
@@ -201,7 +220,27 @@ class Objective:
             model: As in a call.
             outputs: As in a call.
         """
-        return self._weigh(self._open(batch, model, outputs))
+        return self._weigh(self.step(batch, model, outputs))
+
+    def step(
+        self,
+        batch: Batch | Sequence[Any] | None,
+        model: nn.Module | None = None,
+        outputs: Any = None,
+    ) -> Step:
+        """One training step as a method sees it, for looking at losses, gradients or the memory.
+
+        Args:
+            batch: As in a call.
+            model: As in a call.
+            outputs: As in a call.
+        """
+        self.prepare()
+        if batch is None:
+            if self.method.trains_on != "trusted":
+                raise UsageError(f"batch: {self.method.name} needs a training batch")
+            batch = Batch(torch.empty(0), None)
+        return self._step(Batch.of(batch), model, outputs)
 
     def start_epoch(self, epoch: int) -> None:
         """Say that epoch `epoch` (from 1) begins; warm-ups and blending go by it."""
@@ -233,14 +272,6 @@ class Objective:
         self._around.memory.load_state_dict(state["memory"])
         self.method.load_state_dict(state["method"])
 
-    def _open(self, batch: Any, model: nn.Module | None, outputs: Any) -> Step:
-        self.prepare()
-        if batch is None:
-            if self.method.trains_on != "trusted":
-                raise UsageError(f"batch: {self.method.name} needs a training batch")
-            batch = Batch(torch.empty(0), None)
-        return self._step(Batch.of(batch), model, outputs)
-
     def _step(self, train: Batch, model: nn.Module | None, outputs: Any) -> Step:
         return Step(
             self._around,
@@ -264,7 +295,7 @@ class Objective:
 
     def _draw_trusted(self) -> Batch:
         batch = self._stream.draw()
-        parameter = next(self._around.network.parameters(), None)
+        parameter = next(self.network.parameters(), None)
         device = torch.device("cpu") if parameter is None else parameter.device
         return batch if first_tensor(batch.inputs).device == device else batch.to(device)
 
@@ -275,17 +306,11 @@ class Objective:
         return Result(loss, step.fit.values, Weights(torch.ones_like(losses)))
 
 
-@dataclass(frozen=True)
-class _NotGiven:
-    """Stands for an argument that only some methods need, and says so when one asks."""
-
-    argument: str
-    method: str
-
-    def __call__(self, *_: Any) -> nn.Module:
-        raise UsageError(
-            f"{self.argument}: {self.method} needs it; give Objective(…, {self.argument}=…)"
-        )
+def _refuse(**arguments: Any) -> None:
+    """Refuse arguments that a task decides: there is one source of truth."""
+    for name, value in arguments.items():
+        if value is not None:
+            raise UsageError(f"{name}: the task has it already; give {name} or task, not both")
 
 
 def _checked_weights(weights: Any) -> Tensor | None:

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from diw.objective import Objective
 from diw.step.batch import Batch
-from diw.weighting import describe, make, methods
+from diw.weighting import describe, find, make, methods
 from tests.networks import plain_network, samples
 
 N = 48
@@ -42,6 +42,8 @@ CASES = DEFAULTS + [
     for field, value in VARIANTS.items()
     if field in {f.name for f in describe(cls)}
 ]
+WEIGHING = [case for case in CASES if find(case.method).trains_on == "train"]
+"""Those that weigh training samples: all but `clean`, which leaves the training data alone."""
 
 
 def whole_train(dtype: torch.dtype = torch.float32) -> tuple[Tensor, Tensor]:

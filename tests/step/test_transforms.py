@@ -3,7 +3,7 @@ import torch
 
 from diw.errors import UsageError
 from diw.step.batch import Batch, Outputs
-from diw.step.transforms import HiddenOutput, LossValue, RawInput, WholeOutput
+from diw.step.transforms import hidden_outputs, logits, loss_values, raw_inputs
 
 BATCH = Batch(torch.rand(5, 2, 3), torch.arange(5))
 OUTPUTS = Outputs(
@@ -14,13 +14,13 @@ OUTPUTS = Outputs(
 
 
 def test_what_each_transformation_takes() -> None:
-    assert torch.equal(LossValue()(BATCH, OUTPUTS), OUTPUTS.losses)
-    assert torch.equal(HiddenOutput()(BATCH, OUTPUTS), OUTPUTS.hidden)
-    assert torch.equal(WholeOutput()(BATCH, OUTPUTS), OUTPUTS.values)
-    assert torch.equal(RawInput()(BATCH, OUTPUTS), BATCH.inputs.reshape(5, 6))
+    assert torch.equal(loss_values(BATCH, OUTPUTS), OUTPUTS.losses)
+    assert torch.equal(hidden_outputs(BATCH, OUTPUTS), OUTPUTS.hidden)
+    assert torch.equal(logits(BATCH, OUTPUTS), OUTPUTS.values)
+    assert torch.equal(raw_inputs(BATCH, OUTPUTS), BATCH.inputs.reshape(5, 6))
 
 
-@pytest.mark.parametrize("transform", [LossValue(), HiddenOutput(), WholeOutput(), RawInput()])
+@pytest.mark.parametrize("transform", [loss_values, hidden_outputs, logits, raw_inputs])
 @pytest.mark.parametrize(
     ("given", "taken"),
     [
@@ -39,22 +39,11 @@ def test_values_are_float32_at_least_and_without_gradient(transform, given, take
 
 def test_integer_inputs_become_numbers() -> None:
     tokens = Batch(torch.arange(6).reshape(2, 3), torch.arange(2))
-    assert RawInput()(tokens, OUTPUTS).dtype == torch.float32
-
-
-def test_only_losses_keep_the_classes_together() -> None:
-    assert not LossValue().by_class
-    assert all(kind().by_class for kind in (HiddenOutput, WholeOutput, RawInput))
-    assert not HiddenOutput(by_class=False).by_class
-
-
-def test_only_hidden_outputs_need_a_tap() -> None:
-    assert HiddenOutput.taps
-    assert not any(kind.taps for kind in (LossValue, WholeOutput, RawInput))
+    assert raw_inputs(tokens, OUTPUTS).dtype == torch.float32
 
 
 def test_what_is_missing_is_named() -> None:
     with pytest.raises(UsageError, match="needs labels for the trusted samples"):
-        LossValue()(BATCH, Outputs(OUTPUTS.values, None))
+        loss_values(BATCH, Outputs(OUTPUTS.values, None))
     with pytest.raises(UsageError, match="did not ask for a hidden output"):
-        HiddenOutput()(BATCH, Outputs(OUTPUTS.values, None))
+        hidden_outputs(BATCH, Outputs(OUTPUTS.values, None))

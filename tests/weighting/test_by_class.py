@@ -5,8 +5,14 @@ from hypothesis import strategies as st
 
 import diw
 from diw.errors import UsageError
-from diw.weighting.by_class import Side, match_by_class, prior_ratios
-from diw.weighting.classes import ClassCounts, TrustedCache, class_labels
+from diw.weighting.by_class import (
+    ClassCounts,
+    Side,
+    TrustedCache,
+    class_labels,
+    match_by_class,
+    prior_ratios,
+)
 
 
 def values(n: int, seed: int) -> torch.Tensor:

@@ -38,7 +38,7 @@ def test_diw_matches_losses_in_evaluation_mode() -> None:
 
 def test_diw1_estimates_with_the_frozen_network_whatever_is_trained() -> None:
     objective = objective_of(Case("diw1-l"), network=noisy_network, dtype=torch.float64)
-    optimizer = torch.optim.SGD(objective._around.network.parameters(), lr=0.5)
+    optimizer = torch.optim.SGD(objective.network.parameters(), lr=0.5)
     for _ in range(3):
         objective(batch(dtype=torch.float64)).loss.backward()
         optimizer.step()
@@ -54,7 +54,7 @@ def test_diw3_starts_from_the_pretrained_network(method) -> None:
     objective = objective_of(Case(method), network=noisy_network)
     objective.prepare()
     expected = pretrained(noisy_network()).state_dict()
-    for name, value in objective._around.network.state_dict().items():
+    for name, value in objective.network.state_dict().items():
         assert torch.equal(value, expected[name])
 
 
@@ -108,7 +108,11 @@ def test_covariate_shift_needs_no_trusted_labels(method) -> None:
             pretrain=lambda _: noisy_network(),
         )
 
-    assert objective(False)(whole_train()).loss.isfinite()
+    seen = noisy_network().eval()
+    with torch.no_grad():
+        match = diw.kmm(seen[:-1](whole_train()[0]), seen[:-1](TRUSTED[0]))
+    actual = objective(False).weigh(whole_train()).train
+    torch.testing.assert_close(actual, mean_one(match.weights), rtol=1e-4, atol=1e-4)
     with pytest.raises(UsageError, match="trusted: matching class by class needs labels"):
         objective(True)(whole_train())
 
@@ -192,7 +196,7 @@ def test_momentum_blends_with_the_samples_last_weight() -> None:
     torch.testing.assert_close(blended.weigh(batch(dtype=torch.float64)).train, first)
     for made in (blended, fresh):  # the network moves
         with torch.no_grad():
-            made._around.network[2].weight.mul_(3)
+            made.network[2].weight.mul_(3)
     order = torch.randperm(48, generator=torch.Generator().manual_seed(0))
     second = fresh.weigh(batch(order, torch.float64)).train
     actual = blended.weigh(batch(order, torch.float64)).train
@@ -200,27 +204,49 @@ def test_momentum_blends_with_the_samples_last_weight() -> None:
     torch.testing.assert_close(actual, expected)
 
 
-def test_noise_multiplies_the_weights_and_comes_anew_in_each_step() -> None:
-    def weights(noise: float) -> list[torch.Tensor]:
-        made = objective_of(Case("diw", {"noise": noise, "normalise": False}), dtype=torch.float64)
-        found = []
-        for _ in range(2):
-            found.append(made.weigh(batch(dtype=torch.float64)).train)
-            made.after_step()
-        return found
+def noisy(noise: float, epoch: int = 100) -> Objective:
+    made = objective_of(Case("diw", {"noise": noise, "normalise": False}), dtype=torch.float64)
+    made.start_epoch(epoch)
+    return made
 
-    (first, second), (plain, _) = weights(0.4), weights(0.0)
-    factors = [(noisy / plain)[plain > 0] for noisy in (first, second)]
-    assert all(0.2 < float(factor.std()) < 0.6 for factor in factors)
-    assert all(float(factor.mean()) == pytest.approx(1, abs=0.2) for factor in factors)
-    assert not torch.equal(*factors)
-    torch.testing.assert_close(weights(0.4)[1], second)  # the same seed, the same noise
+
+def factors(objective: Objective, data: Batch) -> torch.Tensor:
+    """The noise of one step, from the numbers that `Step.normal` gives."""
+    return (1 + 0.4 * objective.step(data).normal("noise on weights")).clamp(min=0)
+
+
+def test_noise_multiplies_each_matched_weight_by_a_random_factor() -> None:
+    data = batch(dtype=torch.float64)
+    plain, expected = noisy(0.0).weigh(data).train, factors(noisy(0.4), data)
+    assert torch.equal(noisy(0.4).weigh(data).train, plain * expected)
+    assert 0.2 < float(expected.std()) < 0.6
+    assert float(expected.mean()) == pytest.approx(1, abs=0.2)
+
+
+def test_noise_is_drawn_by_epoch_and_sample() -> None:
+    objective, whole = noisy(0.4), batch(dtype=torch.float64)
+    first = factors(objective, whole)
+    objective.after_step()
+    part = torch.tensor([7, 3, 30])  # in another step, order and batch
+    assert torch.equal(factors(objective, batch(part, torch.float64)), first[part])
+    assert not torch.equal(factors(noisy(0.4, epoch=101), whole), first)
+
+
+def test_noise_without_index_or_epochs_is_drawn_by_step() -> None:
+    whole = batch(dtype=torch.float64)
+    without_index = Batch(whole.inputs, whole.targets)
+    without_epochs = Objective(plain_network(), make("diw", {"noise": 0.4}), TRUSTED)
+    for objective, data in ((noisy(0.4), without_index), (without_epochs, whole)):
+        first, again = factors(objective, data), factors(objective, data)
+        objective.after_step()
+        assert torch.equal(first, again)
+        assert not torch.equal(factors(objective, data), first)
 
 
 def test_without_normalisation_the_weights_are_the_matchs_own() -> None:
     objective = objective_of(Case("diw", {"normalise": False}), dtype=torch.float64)
     weights = objective.weigh(batch(dtype=torch.float64)).train
-    network = objective._around.network
+    network = objective.network
     data = samples(20, seed=2, dtype=torch.float64)
     match = diw.kmm(losses_of(network, whole_train(torch.float64)), losses_of(network, data))
     torch.testing.assert_close(weights, match.weights)
@@ -240,10 +266,10 @@ def test_momentum_needs_the_samples_places() -> None:
         ("diw", {"noise": -0.1}, "diw.noise: must not be negative"),
         ("diw", {"warmup": -1}, "diw.warmup: must not be negative"),
         ("diw", {"warmup_steps": -1}, "diw.warmup_steps: must not be negative"),
-        ("diw", {"bound": 0}, "diw.bound: must be at least 1"),
+        ("diw", {"bound": 0.5}, "diw.bound: must be at least 1"),
         ("diw", {"ridge": 0}, "diw.ridge: must be positive"),
-        ("diw", {"slack": -0.1}, "diw.slack: must not be negative"),
-        ("diw", {"solver": "osqp"}, "diw.solver: choose diw or cvxopt, not 'osqp'"),
+        ("diw", {"slack": -0.1}, "diw.slack: must be finite and not negative"),
+        ("diw", {"solver": "osqp"}, "diw.solver: must be 'diw' or 'cvxopt', not 'osqp'"),
         ("diw", {"gamma": "wide"}, "diw.gamma: unknown rule 'wide'"),
         ("diw", {"gamma": -1.0}, "diw.gamma: must be positive"),
         ("diw2-f", {"features": "loss"}, "diw2-f.features: choose hidden or output, not 'loss'"),

@@ -101,9 +101,8 @@ def test_it_is_the_look_ahead_of_the_paper(make) -> None:
     train, trusted = samples(24, seed=1, dtype=DTYPE), samples(10, seed=2, dtype=DTYPE)
     model(samples(50, seed=3, dtype=DTYPE)[0])  # buffers that have moved
     objective = Objective(model, "reweight", trusted)
-    order = objective._stream.draw().index  # the trusted batch in the order of the first step
-    objective._stream.drawn = 0
-    expected = literal_definition(model, train, (trusted[0][order], trusted[1][order]))
+    first = Objective(model, "reweight", trusted).step(train).trusted  # in the order of its draw
+    expected = literal_definition(model, train, (first.inputs, first.targets))
     torch.manual_seed(9)
     weights = objective.weigh(train)
     assert weights.train.count_nonzero() not in (0, 24)  # both signs occur
@@ -128,10 +127,10 @@ def test_both_ways_agree(make) -> None:
     model = network(make)
     objective = Objective(model, "reweight", samples(10, seed=2, dtype=DTYPE))
     train = samples(24, seed=1, dtype=DTYPE)
-    direction = objective._open(train, None, None).trusted_gradient()
+    direction = objective.step(train).trusted_gradient()
     torch.manual_seed(4)
-    forward = objective._open(train, None, None).loss_jvp(direction)
-    backward = objective._open(train, None, None).loss_jvp_by_double_backward(direction)
+    forward = objective.step(train).loss_jvp(direction)
+    backward = objective.step(train).loss_jvp_by_double_backward(direction)
     torch.testing.assert_close(forward, backward, rtol=1e-10, atol=1e-12)
 
 

@@ -61,7 +61,7 @@ def test_weights_stay_when_the_network_moves_and_go_by_index() -> None:
     objective = objective_of(Case("siw-l"))
     first = objective.weigh(batch()).train
     with torch.no_grad():
-        for parameter in objective._around.network.parameters():
+        for parameter in objective.network.parameters():
             parameter.zero_()
     torch.testing.assert_close(objective.weigh(batch()).train, first)
     part = torch.tensor([7, 3, 30])

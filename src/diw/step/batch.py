@@ -11,7 +11,7 @@ from torch.nn import functional
 from diw.errors import UsageError
 
 Criterion = Callable[[Any, Tensor], Tensor]
-"""(outputs, targets) → one loss a sample, shape (n,): a PyTorch loss with `reduction="none"`."""
+"""(outputs, targets) → one loss per sample, shape (n,): a PyTorch loss with `reduction="none"`."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Outputs:
 
     @property
     def losses(self) -> Tensor:
-        """One loss a sample, (n,)."""
+        """One loss per sample, (n,)."""
         if self.maybe_losses is None:
             raise UsageError("trusted: this method needs labels for the trusted samples")
         return self.maybe_losses
@@ -91,7 +91,7 @@ class LossFunction(Protocol):
     """How a method turns outputs into losses: `Weighting.losses`."""
 
     def __call__(self, values: Any, batch: Batch, criterion: Criterion) -> Tensor:
-        """One loss a sample, (n,)."""
+        """One loss per sample, (n,)."""
         ...
 
 
@@ -102,8 +102,18 @@ def first_tensor(inputs: Any) -> Tensor:
     return inputs
 
 
+def one_per_sample(losses: Tensor, n: int) -> Tensor:
+    """The losses (n,) of n samples, refused if the criterion averaged them."""
+    if losses.shape != (n,):
+        raise UsageError(
+            f"criterion: it must give one loss per sample, shape ({n},), and gave "
+            f'{tuple(losses.shape)}; use reduction="none" and average over other dimensions'
+        )
+    return losses
+
+
 def cross_entropy(values: Any, targets: Tensor) -> Tensor:
-    """The default criterion: cross entropy of logits (n, k) and labels (n,), one loss a sample."""
+    """The default criterion: the cross entropy of logits (n, k) and labels (n,), (n,)."""
     return functional.cross_entropy(values, targets, reduction="none")
 
 

@@ -19,7 +19,7 @@ from torch.func import functional_call
 
 from diw.errors import UsageError
 from diw.seeding import numpy_generator
-from diw.step.batch import Batch, Criterion, LossFunction, Outputs
+from diw.step.batch import Batch, Criterion, LossFunction, Outputs, one_per_sample
 from diw.step.memory import Memory
 from diw.step.probe import Tap, looking, run
 
@@ -210,13 +210,7 @@ class Step:
     def _losses(self, values: Any, batch: Batch, *, trusted: bool = False) -> Tensor:
         around = self._around
         criterion = around.trusted_criterion if trusted else around.criterion
-        losses = around.losses(values, batch, criterion)
-        if losses.shape != (len(batch),):
-            raise UsageError(
-                f"criterion: it must give one loss a sample, shape ({len(batch)},), and gave "
-                f'{tuple(losses.shape)}; use reduction="none" and average over other dimensions'
-            )
-        return losses
+        return one_per_sample(around.losses(values, batch, criterion), len(batch))
 
     def _run(
         self,

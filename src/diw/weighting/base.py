@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from diw.step.batch import Batch, Criterion, Weights
+from diw.step.probe import Tap
 from diw.step.rows import Rows
 from diw.step.step import Step
 
@@ -69,10 +70,9 @@ class Weighting(ABC):
     trains_on: ClassVar[str] = "train"
     """"train", or "trusted" for a method that leaves the training data alone."""
 
-    @property
-    def taps(self) -> bool:
-        """Whether `Step` must catch what enters a hidden layer."""
-        return False
+    def tap(self, network: nn.Module) -> Tap | None:
+        """Where the method wants a hidden output of `network` caught, if it does."""
+        return None
 
     def prepare(self, task: Task) -> State | None:
         """Get ready, once, before the first step; may return the parameters to start from."""

@@ -2,29 +2,29 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from diw.errors import UsageError
-from diw.step.batch import Outputs, Weights
+from diw.step.batch import Weights
 from diw.step.step import Step
 from diw.weighting.base import State, Task, normalised
-from diw.weighting.by_class import share_at_bound
-from diw.weighting.classwise import Classwise
-from diw.weighting.matching import Matching, OnFeatures, OnLosses
+from diw.weighting.by_class import Classwise, share_at_bound
+from diw.weighting.matching import Matching
 
 
 @dataclass(kw_only=True)
-class DynamicMatching(Matching):
-    """Kernel mean matching of each mini-batch to a trusted one (Fang et al. 2020, Algorithm 1)."""
+class EachBatch(Matching):
+    """When: each mini-batch is matched to a trusted one (Fang et al. 2020, Algorithm 1)."""
 
     momentum: float = 0.0
     """Share of a sample's weight of the last epoch in its new one (the paper's footnote 1)."""
     noise: float = 0.0
-    """Deviation of a random factor max(0, 1 + noise · N(0, 1)) on each weight, new in each step: a
-    regulariser, which the early end of the authors' solver amounts to."""
+    """Deviation of a random factor max(0, 1 + noise · N(0, 1)) on each weight, drawn anew for each
+    sample in each epoch (in each step, where the loop gives no epochs or no index): a regulariser,
+    which the early end of the authors' solver amounts to."""
     normalise: bool = True
     """Bring the weights of a mini-batch to mean one; False leaves their mean where the match has
     it, in 1 ± `slack`, as the authors' released example does."""
@@ -46,9 +46,9 @@ class DynamicMatching(Matching):
                 )
 
     def prepare(self, task: Task) -> State | None:
-        """Count the classes, where each is matched alone."""
-        self._classwise = Classwise.of(task, self.name) if self.transform.by_class else None
-        return None
+        """Count the classes, if each is matched alone, and get the network ready."""
+        self._classwise = Classwise.of(task, self.name) if self.by_class else None
+        return self.begin(task)
 
     def weigh(self, step: Step) -> Weights:
         """The matched weights, (n,), blended with the last epoch's where `momentum` asks for it."""
@@ -56,7 +56,7 @@ class DynamicMatching(Matching):
             self._classwise.see(step.train)
         if 1 <= step.epoch <= self.warmup or step.t < self.warmup_steps:
             return Weights(step.ones())
-        weights, diagnostics = self.match(step)
+        weights, diagnostics = self._match(step)
         weights = weights.to(step.ones())
         if self.noise:
             factors = 1 + self.noise * step.normal("noise on weights")
@@ -65,13 +65,14 @@ class DynamicMatching(Matching):
             weights = self._blend(step, normalised(weights) if self.normalise else weights)
         return Weights(weights, diagnostics=diagnostics, normalise=self.normalise)
 
-    def match(self, step: Step) -> tuple[Tensor, dict[str, float]]:
+    def _match(self, step: Step) -> tuple[Tensor, dict[str, float]]:
         """The matched weights of one step, (n,), and what the solver says."""
-        z_train = self.transform(step.train, self.see_train(step))
-        z_trusted = self.transform(step.trusted, self.see_trusted(step))
+        seen_train, seen_trusted = self.see(step)
+        z_train = self.transform(step.train, seen_train)
+        z_trusted = self.transform(step.trusted, seen_trusted)
         if self._classwise is not None:
             return self._classwise.match(
-                step, z_train, z_trusted, solve=self.solve_together, bound=self.bound
+                step, z_train, z_trusted, solve=self.solve, bound=self.bound
             )
         match = self.solve([(z_train, z_trusted)])[0]
         return match.weights, {
@@ -79,13 +80,11 @@ class DynamicMatching(Matching):
             "iterations": float(match.iterations),
         }
 
-    def see_train(self, step: Step) -> Outputs:
-        """The training batch as the estimating network sees it: here the one being trained."""
-        return step.probe_train
-
-    def see_trusted(self, step: Step) -> Outputs:
-        """The trusted batch as the estimating network sees it."""
-        return step.probe_trusted
+    def _blend(self, step: Step, new: Tensor) -> Tensor:
+        old = step.memory.read("weights", step.train.index).to(new)
+        blended = torch.where(old.isnan(), new, self.momentum * old + (1 - self.momentum) * new)
+        step.memory.write("weights", step.train.index, blended)
+        return blended
 
     def state_dict(self) -> dict[str, Any]:
         """Class counts and trusted values, where classes are matched alone."""
@@ -95,39 +94,3 @@ class DynamicMatching(Matching):
         """Take over what `state_dict` gave."""
         kept = state["classwise"]
         self._classwise = None if kept is None else Classwise.from_state_dict(kept, self.name)
-
-    def _blend(self, step: Step, new: Tensor) -> Tensor:
-        old = step.memory.read("weights", step.train.index).to(new)
-        blended = torch.where(old.isnan(), new, self.momentum * old + (1 - self.momentum) * new)
-        step.memory.write("weights", step.train.index, blended)
-        return blended
-
-
-@dataclass(kw_only=True)
-class DIW2(DynamicMatching):
-    """The estimating network is the one being trained, from its random initialisation."""
-
-    warmup: int = 1
-    """Epochs at the start without weights: a random network has nothing to say yet. A loop that
-    never says `start_epoch` has none; give it `warmup_steps`."""
-
-
-@dataclass(kw_only=True)
-class DIW(OnLosses, DIW2):
-    """Matches the loss values of the network being trained itself; what the paper calls DIW.
-
-    Fang et al. 2020, Algorithm 1 (right), supplement, method (7).
-    """
-
-    name: ClassVar[str] = "diw"
-    aliases: ClassVar[tuple[str, ...]] = ("diw2-l",)
-
-
-@dataclass(kw_only=True)
-class DIW2F(OnFeatures, DIW2):
-    """Matches the hidden outputs of the network being trained itself, each class alone.
-
-    Fang et al. 2020, Algorithm 1 (left), supplement, method (6).
-    """
-
-    name: ClassVar[str] = "diw2-f"

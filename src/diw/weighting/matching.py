@@ -1,62 +1,45 @@
-"""Shared parts of the methods that match: the fields of the match, and what is matched."""
+"""Methods that match, and three of the four choices that make one.
+
+| choice | here | elsewhere |
+|---|---|---|
+| what is matched | `Losses`, `Hidden`, `Logits`, `Inputs` | |
+| which network looks | `NoNetwork`, `Frozen`, `Trained`, `PretrainedStart` | |
+| by class or together | `ByClass`, `Together` | |
+| when | | `Once` (static.py), `EachBatch` (dynamic.py) |
+
+Each choice adds a little behaviour and the fields it needs to `Matching`.
+`diw.weighting.composed` puts one of each together: that is a method.
+"""
 
 from abc import abstractmethod
-from collections.abc import Iterable
-from dataclasses import dataclass
-from math import inf
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
-from torch import Tensor
+from torch import Tensor, nn
 
 from diw.errors import RunError, UsageError
-from diw.matching import Match, kmm_batch
-from diw.matching.kernel import parse_rule
-from diw.step.transforms import HiddenOutput, LossValue, RawInput, Transform, WholeOutput
-from diw.weighting.base import Weighting
-
-FEATURES = ("hidden", "output")
-SOLVERS = ("diw", "cvxopt")
+from diw.matching import Match, MatchOptions, kmm_batch
+from diw.step.batch import Outputs
+from diw.step.probe import Tap, unwrap
+from diw.step.step import Step
+from diw.step.transforms import Transform, hidden_outputs, logits, loss_values, raw_inputs
+from diw.weighting.base import State, Task, Weighting
 
 
 @dataclass(kw_only=True)
-class Matching(Weighting):
-    """Weights by kernel mean matching, whatever is matched and when.
-
-    Fang et al. 2020, Eq. (10).
-    """
-
-    gamma: float | str | None = None
-    """Width of the kernel exp(−γ‖z−z'‖²): a number, a rule such as "quantile:0.01" or "median", or
-    None for the transformation's own rule: "quantile:0.01" for losses (the paper's for label
-    noise), "median" for features and inputs."""
-    bound: float = 50.0
-    """B, the largest weight the match may give (the paper: 50, 10 or 100)."""
-    slack: float | None = None
-    """ε, how far the mean weight may be from one; None is (√n−1)/√n."""
-    ridge: float = 1e-5
-    """ω, added to the kernel's diagonal."""
-    solver: str = "diw"
-    """"diw" solves the match exactly; "cvxopt" as the authors' released example does."""
+class Matching(MatchOptions, Weighting):
+    """Weights by kernel mean matching (Fang et al. 2020, Eq. (10)); the choices say of what."""
 
     def __post_init__(self) -> None:
-        if isinstance(self.gamma, str):
-            try:
-                parse_rule(self.gamma)
-            except ValueError as error:
-                raise UsageError(f"{self.name}.{error}") from None
-        elif self.gamma is not None and not 0 < self.gamma < inf:
-            raise UsageError(f"{self.name}.gamma: must be positive, and is {self.gamma}")
-        if not 0 < self.ridge < inf:
-            raise UsageError(f"{self.name}.ridge: must be positive, and is {self.ridge}")
-        if not 1 <= self.bound < inf:
+        try:
+            super().__post_init__()
+        except ValueError as error:
+            raise UsageError(f"{self.name}.{error}") from None
+        if self.bound < 1:
             raise UsageError(
                 f"{self.name}.bound: must be at least 1, the mean weight, and is {self.bound}"
             )
-        if self.solver not in SOLVERS:
-            raise UsageError(
-                f"{self.name}.solver: choose {' or '.join(SOLVERS)}, not {self.solver!r}"
-            )
-        if self.slack is not None and not 0 <= self.slack < inf:
-            raise UsageError(f"{self.name}.slack: must not be negative, and is {self.slack}")
 
     @property
     @abstractmethod
@@ -64,20 +47,28 @@ class Matching(Weighting):
         """π: what of a sample is matched."""
 
     @property
-    def taps(self) -> bool:
-        """Whether `Step` must catch what enters a hidden layer."""
-        return self.transform.taps
+    @abstractmethod
+    def by_class(self) -> bool:
+        """Whether each class is matched alone."""
+
+    def estimator(self, task: Task) -> nn.Module | None:
+        """The network that looks at whole data sets before training; None if there is none."""
+        return None
+
+    def begin(self, task: Task) -> State | None:
+        """Get the network ready that will look at mini-batches; may return parameters to start."""
+        return None
+
+    def see(self, step: Step) -> tuple[Outputs, Outputs]:
+        """The training and the trusted batch as the network sees them: the one being trained."""
+        return step.probe_train, step.probe_trusted
 
     def solve(self, problems: Iterable[tuple[Tensor, Tensor]]) -> list[Match]:
-        """Match each pair (z_train, z_trusted) by itself, taking one after the other.
+        """Match the pairs (z_train, z_trusted), each by itself, in one call.
 
         A match that misses its tolerance is used all the same, with a warning:
         its weights are feasible, and a training of hours should not end there.
         """
-        return [match for pair in problems for match in self.solve_together([pair])]
-
-    def solve_together(self, problems: Iterable[tuple[Tensor, Tensor]]) -> list[Match]:
-        """The same of many small problems, in one call."""
         pairs = [(self._finite(ours), self._finite(theirs)) for ours, theirs in problems]
         return kmm_batch(
             [ours for ours, _ in pairs],
@@ -86,7 +77,7 @@ class Matching(Weighting):
             bound=self.bound,
             slack=self.slack,
             ridge=self.ridge,
-            solver="cvxopt" if self.solver == "cvxopt" else "diw",
+            solver=self.solver,
             on_failure="warn",
         )
 
@@ -98,52 +89,169 @@ class Matching(Weighting):
         return z
 
 
+# What is matched
+
+
 @dataclass(kw_only=True)
-class OnLosses(Matching):
-    """-L: matches loss values, one number a sample, all classes together."""
+class Losses(Matching):
+    """π(x, y) = ℓ(f(x), y), one number per sample."""
 
     @property
     def transform(self) -> Transform:
-        """π(x, y) = ℓ(f(x), y)."""
-        return LossValue()
+        """The losses."""
+        return loss_values
 
 
 @dataclass(kw_only=True)
-class OnFeatures(Matching):
-    """-F: matches a representation of the inputs, each class alone."""
+class Hidden(Matching):
+    """π(x) = h(x), what enters a layer; or the logits, where a field says so."""
 
     features: str = "hidden"
     """"hidden": what enters `layer`; "output": the network's whole output, the logits."""
     layer: str | None = None
     """The layer whose input is the representation, such as "encoder.fc2"; None is the last
     `nn.Linear`."""
-    partition: bool = True
-    """Match each class alone, times p_trusted(y)/p_train(y). False matches all classes together
-    and asks no labels of the trusted samples: right under covariate shift only."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.features not in FEATURES:
+        if self.features not in ("hidden", "output"):
             raise UsageError(
-                f"{self.name}.features: choose {' or '.join(FEATURES)}, not {self.features!r}"
+                f"{self.name}.features: choose hidden or output, not {self.features!r}"
             )
 
     @property
     def transform(self) -> Transform:
-        """π(x) = h(x), what enters the layer, or f(x), the logits."""
-        kind = HiddenOutput if self.features == "hidden" else WholeOutput
-        return kind(by_class=self.partition)
+        """The hidden outputs, or the logits."""
+        return hidden_outputs if self.features == "hidden" else logits
+
+    def tap(self, network: nn.Module) -> Tap | None:
+        """A tap of the layer, unless the logits are matched."""
+        return Tap(network, self.layer) if self.features == "hidden" else None
 
 
 @dataclass(kw_only=True)
-class OnInputs(Matching):
-    """Matches the raw inputs, each class alone."""
+class Logits(Matching):
+    """π(x) = f(x), the network's whole output."""
+
+    @property
+    def transform(self) -> Transform:
+        """The logits."""
+        return logits
+
+
+@dataclass(kw_only=True)
+class Inputs(Matching):
+    """π(x) = x, the raw inputs."""
+
+    @property
+    def transform(self) -> Transform:
+        """The inputs."""
+        return raw_inputs
+
+
+# By class or together
+
+
+@dataclass(kw_only=True)
+class Together(Matching):
+    """All classes are matched together."""
+
+    @property
+    def by_class(self) -> bool:
+        """Never."""
+        return False
+
+
+@dataclass(kw_only=True)
+class ByClass(Matching):
+    """Each class is matched alone, because what is matched does not contain the label."""
 
     partition: bool = True
     """Match each class alone, times p_trusted(y)/p_train(y). False matches all classes together
     and asks no labels of the trusted samples: right under covariate shift only."""
 
     @property
-    def transform(self) -> Transform:
-        """π(x) = x."""
-        return RawInput(by_class=self.partition)
+    def by_class(self) -> bool:
+        """Unless the field says otherwise."""
+        return self.partition
+
+
+# Which network looks
+
+
+@dataclass(kw_only=True)
+class NoNetwork(Matching):
+    """None: the inputs are matched as they are."""
+
+    def see(self, step: Step) -> tuple[Outputs, Outputs]:
+        """Nothing."""
+        return Outputs(None, None), Outputs(None, None)
+
+
+@dataclass(kw_only=True)
+class Trained(Matching):
+    """The network being trained, from its random initialisation."""
+
+    warmup: int = 1
+    """Epochs at the start without weights: a random network has nothing to say yet. A loop that
+    never says `start_epoch` has none; give it `warmup_steps`."""
+
+
+@dataclass(kw_only=True)
+class Pretrained(Matching):
+    """A network that was trained without weights first."""
+
+    pretraining: int = 20
+    """Epochs of the pretraining, on top of the training epochs (the paper: 20, on CIFAR 50)."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.pretraining < 1:
+            raise UsageError(
+                f"{self.name}.pretraining: must be at least 1, and is {self.pretraining}"
+            )
+
+    def estimator(self, task: Task) -> nn.Module:
+        """The pretrained network."""
+        return unwrap(task.pretrain(self.pretraining))
+
+
+@dataclass(kw_only=True)
+class PretrainedStart(Pretrained):
+    """The network being trained, which goes on from a pretrained one."""
+
+    def begin(self, task: Task) -> State | None:
+        """Pretrain, and hand over the parameters to start from."""
+        return self.estimator(task).state_dict()
+
+
+@dataclass(kw_only=True)
+class Frozen(Pretrained):
+    """A pretrained network that stays as it is, while another one is trained.
+
+    In mini-batches the weights still move: with the trusted samples that each one meets.
+    """
+
+    _estimator: dict[str, Tensor] = field(default_factory=dict[str, Tensor], init=False, repr=False)
+
+    def begin(self, task: Task) -> State | None:
+        """Pretrain, and keep parameters and buffers."""
+        network = self.estimator(task)
+        tensors = [*network.named_parameters(), *network.named_buffers()]
+        self._estimator = {name: tensor.detach().clone() for name, tensor in tensors}
+        return None
+
+    def see(self, step: Step) -> tuple[Outputs, Outputs]:
+        """Both batches as the frozen network sees them."""
+        train = step.look(self._estimator, step.train)
+        return train, step.look(self._estimator, step.trusted, trusted=True)
+
+    def state_dict(self) -> dict[str, Any]:
+        """The frozen network, if mini-batches need it, besides what others keep."""
+        kept = {"estimator": dict(self._estimator)} if self._estimator else {}
+        return {**super().state_dict(), **kept}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Take over what `state_dict` gave."""
+        super().load_state_dict(state)
+        self._estimator = dict(state.get("estimator", {}))

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 from functools import cache
 from importlib import import_module
-from typing import Any
+from typing import Any, Literal, get_origin
 
 from diw.errors import UsageError
 from diw.weighting.base import Weighting
@@ -82,13 +82,18 @@ def describe(cls: type[Weighting]) -> list[Field]:
     """The fields of a method: name, type, default and their attribute docstrings."""
     texts: dict[str, str] = {}
     for base in reversed(cls.__mro__):
-        if dataclasses.is_dataclass(base):
+        if dataclasses.is_dataclass(base) and "__annotations__" in vars(base):
             texts.update(_attribute_docstrings(base))
     return [
-        Field(f.name, str(getattr(f.type, "__name__", f.type)), f.default, texts.get(f.name, ""))
+        Field(f.name, _type_name(f.type), f.default, texts.get(f.name, ""))
         for f in dataclasses.fields(cls)
         if f.init
     ]
+
+
+def _type_name(kind: Any) -> str:
+    """A field's type as users see it; one of several words is text."""
+    return "str" if get_origin(kind) is Literal else str(getattr(kind, "__name__", kind))
 
 
 def _read(text: str, field: Field, method: str) -> Any:

@@ -1,26 +1,34 @@
 """Static importance weighting: weights estimated once, for the whole training set, then fixed."""
 
 from abc import abstractmethod
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
 
 from diw.errors import UsageError
-from diw.step.batch import Weights
+from diw.matching import Match
+from diw.step.batch import Batch, Criterion, Outputs, Weights, one_per_sample
+from diw.step.probe import outputs_in_pieces
+from diw.step.rows import Rows, in_pieces
 from diw.step.step import Step
 from diw.weighting.base import State, Task, Weighting
-from diw.weighting.by_class import Side, match_by_class, share_at_bound
-from diw.weighting.classes import ClassCounts, class_labels
-from diw.weighting.matching import Matching, OnFeatures, OnInputs, OnLosses
-from diw.weighting.survey import Survey, whole_train
+from diw.weighting.by_class import (
+    Side,
+    class_labels,
+    count,
+    match_by_class,
+    prior_ratios,
+    share_at_bound,
+)
+from diw.weighting.matching import Matching
 
 
 @dataclass(kw_only=True)
 class Static(Weighting):
-    """Looks weights up that were found before the first step."""
+    """Looks up weights that were found before the first step."""
 
     _weights: Tensor = field(default_factory=lambda: torch.empty(0), init=False, repr=False)
     _facts: dict[str, float] = field(default_factory=dict[str, float], init=False, repr=False)
@@ -73,88 +81,61 @@ class Truth(Static):
 
 
 @dataclass(kw_only=True)
-class StaticMatching(Static, Matching):
-    """One match of the whole training set to the whole trusted set; by class where π needs it."""
+class Once(Static, Matching):
+    """When: one match of the whole training set to the whole trusted set, before training."""
 
     def weigh_all(self, task: Task) -> tuple[Tensor, dict[str, float]]:
         """The matched weights, (n,), through the solver that takes sets of any size."""
-        samples = whole_train(task, self)
-        survey = Survey(
-            self.transform, self.estimator(task), self.losses, getattr(self, "layer", None)
-        )
+        train, trusted = task.train, task.trusted
+        if train is None:
+            raise UsageError(
+                f"train: {self.name} weighs the whole training set beforehand; "
+                "give Objective(…, train=…)"
+            )
+        network = self.estimator(task)
 
         def ours(rows: Tensor) -> Tensor:
-            return survey(samples, task.criterion, rows)
+            return self._values(network, train, task.criterion, rows)
 
         def theirs(rows: Tensor) -> Tensor:
-            return survey(task.trusted, task.trusted_criterion, rows)
+            return self._values(network, trusted, task.trusted_criterion, rows)
 
-        if not self.transform.by_class:
-            n, m = torch.arange(len(samples)), torch.arange(len(task.trusted))
-            match = self.solve([(ours(n), theirs(m))])[0]
-            weights = match.weights.double()
+        if not self.by_class:
+            z_train, z_trusted = ours(torch.arange(len(train))), theirs(torch.arange(len(trusted)))
+            weights = self.solve([(z_train, z_trusted)])[0].weights.double()
             return weights, {"share_bound": share_at_bound(weights, self.bound)}
-        train = Side(class_labels(samples.targets, "train"), ours)
-        trusted = Side(class_labels(task.trusted.targets, "trusted"), theirs)
-        ratios = ClassCounts(train.labels, trusted.labels).ratios()
-        weights, facts = match_by_class(train, trusted, ratios, self.solve, bound=self.bound)
+        y_train = class_labels(train.targets, "train")
+        y_trusted = class_labels(trusted.targets, "trusted")
+        weights, facts = match_by_class(
+            Side(y_train, ours),
+            Side(y_trusted, theirs),
+            prior_ratios(count(y_train), count(y_trusted)),
+            self._solve_one_by_one,
+            bound=self.bound,
+        )
         return weights, {name: facts[name] for name in ("share_bound", "share_unmatched")}
 
-    @abstractmethod
-    def estimator(self, task: Task) -> nn.Module | None:
-        """The network that makes the representation, or None."""
+    def _values(
+        self, network: nn.Module | None, rows: Rows, criterion: Criterion, index: Tensor
+    ) -> Tensor:
+        """Z of the rows `index` (b,): (b,) or (b, d), on the CPU."""
+        if network is None:
+            nothing = Outputs(None, None)
+            return torch.cat([self.transform(b, nothing).cpu() for b in in_pieces(rows, index)])
+        tap = self.tap(network)
+        return torch.cat(
+            [
+                self.transform(batch, self._with_losses(outputs, batch, criterion)).cpu()
+                for batch, outputs in outputs_in_pieces(network, rows, index, tap=tap)
+            ]
+        )
 
+    def _with_losses(self, outputs: Outputs, batch: Batch, criterion: Criterion) -> Outputs:
+        if batch.targets is None:
+            return outputs
+        losses = one_per_sample(self.losses(outputs.values, batch, criterion), len(batch))
+        return replace(outputs, maybe_losses=losses)
 
-@dataclass(kw_only=True)
-class IW(OnInputs, StaticMatching):
-    """Matches the raw inputs of each class, once: importance weighting as before deep learning.
-
-    Fang et al. 2020, supplement, method (1).
-    """
-
-    name: ClassVar[str] = "iw"
-
-    def estimator(self, task: Task) -> nn.Module | None:
-        """None: inputs are matched as they are."""
-        return None
-
-
-@dataclass(kw_only=True)
-class StaticPretrained(StaticMatching):
-    """The representation comes from a network that was pretrained without weights."""
-
-    pretraining: int = 20
-    """Epochs of the pretraining, on top of the training epochs (the paper: 20, on CIFAR 50)."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.pretraining < 1:
-            raise UsageError(
-                f"{self.name}.pretraining: must be at least 1, and is {self.pretraining}"
-            )
-
-    def estimator(self, task: Task) -> nn.Module | None:
-        """A network trained without weights."""
-        return task.pretrain(self.pretraining)
-
-
-@dataclass(kw_only=True)
-class SIWF(OnFeatures, StaticPretrained):
-    """Matches the hidden outputs of a pretrained network, each class alone, once.
-
-    Fang et al. 2020, supplement, method (2): another network is then trained with
-    these fixed weights.
-    """
-
-    name: ClassVar[str] = "siw-f"
-
-
-@dataclass(kw_only=True)
-class SIWL(OnLosses, StaticPretrained):
-    """Matches the loss values of a pretrained network, once.
-
-    Fang et al. 2020, supplement, method (3): another network is then trained with
-    these fixed weights.
-    """
-
-    name: ClassVar[str] = "siw-l"
+    def _solve_one_by_one(self, problems: Iterable[tuple[Tensor, Tensor]]) -> list[Match]:
+        """Hold the values of one class at a time: whole data sets may be large."""
+        return [match for pair in problems for match in self.solve([pair])]
