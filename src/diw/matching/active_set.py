@@ -1,52 +1,122 @@
 """An active-set method for the dense problem, which works on the free weights alone.
 
 At the optimum of a full-rank problem most weights are 0 (or B) and few are free.
-From w = 0 the method frees the weights that pull hardest, half as many as are
-free already, and minimises over the free ones (`diw.matching.descent`). A step
-factors a matrix of the size of the free part, never of n.
+From w = 0 the method frees the weights with the largest multipliers of the wrong sign,
+half as many as are free already, and minimises over the free ones: Newton's step over
+the free set F,
+
+    (K + ωI)_FF d = −g_F,   g = (K + ωI)w − k + λ,
+
+is followed along the arc clip(w + t·d, 0, B), which may put many weights back to a bound at
+once. The objective falls in every step, so no free set comes twice. A step
+factors a matrix of the size of the free set, never of n.
 """
 
-from diw.matching.box import Box, Point
-from diw.matching.dense import Dense
-from diw.matching.descent import optimum
+from dataclasses import dataclass, replace
+
+from diw.matching.backend import Array, Backend, Solve, magnitude, positive_solver
+from diw.matching.gram import Dense
+from diw.matching.match import Solution
 from diw.matching.problem import Problem
-from diw.matching.solution import Solution
+
+CG_STEPS = 100
+FEWEST = 64  # so many weights are freed at once whatever is free
+ROUNDS = 60  # of freeing weights before ridge continuation is tried
+STEPS = 4  # of Newton's method before more weights are freed
+HALVINGS = 12
+TINY = 1e-300
+ROUNDING = 1e-14  # relative to the gradient's terms: a smaller multiplier is rounding
 
 
-def active_set(problem: Problem, form: Dense, *, max_iterations: int) -> Solution:
-    """The optimum; without the band first, and where that leaves it at its nearer end."""
-    xp, K, k = problem.xp, form.K, form.pull
+@dataclass
+class Iterate:
+    """The weights of the moment and the gradient there; the steps change it in place."""
+
+    w: Array
+    g: Array
+    """(n,) (K + ωI)w − k + λ."""
+    multiplier: float
+    """λ, of the sum."""
+    iterations: int = 0
+
+
+@dataclass(frozen=True)
+class Box:
+    """minimise ½wᵀ(K+ωI)w − (k−λ)ᵀw over 0 ≤ w ≤ B, for a λ that moves."""
+
+    xp: Backend
+    K: Array
+    k: Array
+    ridge: float
+    bound: float
+    nearly_diagonal: bool
+    """Whether the off-diagonal sums of K are so small that conjugate gradients take few steps."""
+
+    def gradient(self, w: Array, multiplier: float) -> Array:
+        """(n,) (K + ωI)w − k + λ."""
+        return self.K @ w + self.ridge * w - self.k + multiplier
+
+    def violations(self, point: Iterate) -> Array:
+        """(n,) by how much each active bound's multiplier has the wrong sign; 0 of free weights."""
+        floats = self.xp.floats
+        return point.g * (floats(point.w >= self.bound) - floats(point.w <= 0))
+
+    def free(self, w: Array) -> Array:
+        """(n,) mask of the free weights: those at neither bound."""
+        return (w > 0) & (w < self.bound)
+
+    def part(self, rows: Array) -> Array:
+        """The given rows and columns of K + ωI."""
+        return self.xp.add_to_diagonal(self.xp.submatrix(self.K, rows), self.ridge)
+
+    def solver(self, H: Array) -> Solve:
+        """A solver for a part of K + ωI."""
+        if self.nearly_diagonal:
+            return lambda right: _conjugate_gradients(H, right)
+        return positive_solver(self.xp, lambda: H + 0.0)
+
+    def residual(self, point: Iterate) -> Array:
+        """(n,) the gradient that no multiplier of a bound balances."""
+        floor = self.xp.floor
+        held_low, held_high = point.w <= 0, point.w >= self.bound
+        g = point.g - floor(point.g, 0.0) * held_low
+        return g + floor(-g, 0.0) * held_high
+
+
+def active_set(problem: Problem, gram: Dense, max_iterations: int) -> Solution:
+    """Solve without the band first; if the sum leaves it, with the sum at the band's nearer end."""
+    K, k = gram.K, gram.k
     rest = float(K.sum(1).max()) - 1.0
-    box = Box(xp, K, k, problem.ridge, problem.bound, nearly_diagonal=rest < 0.5)
-    point = Point(0.0 * k, -k, 0.0)
-    settled = optimum(box, point, max_iterations)
+    box = Box(problem.xp, K, k, problem.ridge, problem.bound, nearly_diagonal=rest < 0.5)
+    point = Iterate(0.0 * k, -k, 0.0)
+    _optimum(box, point, max_iterations)
     total = float(point.w.sum())
     if total < problem.low or total > problem.high:
         end = problem.low if total < problem.low else problem.high
-        settled = _reach(box, point, end, max_iterations)
-    return Solution(point.w, box.residual(point), point.multiplier, point.iterations, settled)
+        _reach(box, point, end, max_iterations)
+    return Solution(point.w, box.residual(point), point.multiplier, point.iterations)
 
 
-def _reach(box: Box, point: Point, total: float, max_iterations: int) -> bool:
-    """Move λ until the weights have a sum; whether they have it.
+def _reach(box: Box, point: Iterate, total: float, max_iterations: int) -> None:
+    """Move λ until the weights have the given sum.
 
-    The sum is a falling, piecewise linear function of λ: Newton's method with a bracket.
+    The sum is a decreasing, piecewise linear function of λ: Newton's method with a bracket.
     """
-    xp, settled = box.xp, True
+    xp = box.xp
     low, high = -float("inf"), float("inf")  # λ whose sums are too large and too small
     for _ in range(max_iterations):
         excess = float(point.w.sum()) - total
         if abs(excess) <= 1e-12 * total:
-            return settled
+            return
         if excess > 0:
             low = point.multiplier
         else:
             high = point.multiplier
-        rows = xp.places(box.free(point.w))
+        rows = xp.where(box.free(point.w))[0]
         if len(rows):
             slope = float(box.solver(box.part(rows))(xp.full(len(rows), 1.0)).sum())
             step = excess / slope
-        else:  # the sum stands still until a weight leaves its bound; a little beyond, it moves
+        else:  # no weight is free: the sum changes only once a weight leaves its bound
             at = point.w >= box.bound if excess > 0 else point.w <= 0
             step = float(abs(point.g[at]).min()) + box.ridge * abs(excess) / len(point.w)
             step = step if excess > 0 else -step
@@ -54,8 +124,120 @@ def _reach(box: Box, point: Point, total: float, max_iterations: int) -> bool:
         if not low < aim < high:
             aim = 0.5 * (low + high)
             if not low < aim < high:
-                return settled  # no number is left between
+                return  # no number is left between
         point.g = point.g + (aim - point.multiplier)
         point.multiplier = aim
-        settled = optimum(box, point, max_iterations)
+        _optimum(box, point, max_iterations)
+
+
+def _optimum(box: Box, point: Iterate, max_iterations: int) -> None:
+    """Descend to the optimum for the point's λ.
+
+    Where that takes too long, ridge continuation helps: with a large ridge
+    the problem is easy, and each solution is close to the next.
+    """
+    if _descend(box, point, min(ROUNDS, max_iterations)) or max_iterations <= ROUNDS:
+        return
+    ridge = max(1.0, box.ridge)
+    while True:
+        level = replace(box, ridge=ridge)
+        point.g = level.gradient(point.w, point.multiplier)
+        _descend(level, point, max_iterations)
+        if ridge <= box.ridge:
+            return
+        ridge = max(0.1 * ridge, box.ridge)
+
+
+def _descend(box: Box, point: Iterate, max_iterations: int) -> bool:
+    """Free weights and minimise over the free set, in turn; whether the optimum was reached."""
+    xp, one = box.xp, False
+    for _ in range(max_iterations):
+        small = ROUNDING * (magnitude(box.k) + abs(point.multiplier))
+        violations, free = box.violations(point), box.free(point.w)
+        worst = float(violations.max())
+        if worst <= small and magnitude(point.g * free) <= small:
+            point.g = box.gradient(point.w, point.multiplier)  # without what the updates rounded
+            violations = box.violations(point)
+            if float(violations.max()) <= small:
+                return True
+        room = 1 if one else max(FEWEST, int(free.sum()) // 2)
+        if not box.nearly_diagonal and int((violations > small).sum()) > room:
+            freed = xp.largest(violations, room)
+        else:
+            freed = xp.where(violations > small)[0]
+        free[freed] = True
+        rows = xp.where(free)[0]
+        fell = _minimise(box, point, rows)
+        if not fell and (one or len(freed) <= 1):
+            point.g = box.gradient(point.w, point.multiplier)
+            return True  # no descent is left but in rounding
+        one = not fell
     return False
+
+
+def _minimise(box: Box, point: Iterate, rows: Array) -> bool:
+    """A few of Newton's steps over the weights at `rows`; whether the objective fell."""
+    fell = False
+    for _ in range(STEPS):
+        H = box.part(rows)
+        w, g = point.w[rows], point.g[rows]
+        point.iterations += 1
+        d = -box.solver(H)(g)
+        new, change = _along(box, H, w, g, d)
+        if change < 0:
+            fell = True
+            s = new - w
+            point.w[rows] = new
+            point.g += s @ box.K[rows]
+            point.g[rows] += box.ridge * s
+            stay = box.free(new)
+        else:  # no descent, unless weights freed in vain are left where they were
+            stay = ((w > 0) | (d > 0)) & ((w < box.bound) | (d < 0))
+        if bool(stay.all()) or not bool(stay.any()):
+            break
+        rows = rows[stay]
+    return fell
+
+
+def _along(box: Box, H: Array, w: Array, g: Array, d: Array) -> tuple[Array, float]:
+    """The best of some points on the arc clip(w + t·d, 0, B), and by how much it is lower.
+
+    Up to the first bound the arc is the straight line to the minimum, so its
+    points get better; there the search ends at the latest.
+    """
+    best, least, t, first = w, 0.0, 1.0, None
+    for halving in range(HALVINGS):
+        aim = w + t * d
+        new = box.xp.clip(aim, box.bound)
+        s = new - w
+        change = float(g @ s) + 0.5 * float(s @ (H @ s))
+        if change < least:
+            best, least = new, change
+        elif least < 0:
+            break
+        if first is None:
+            if box.xp.same(new, aim):
+                break
+            first = box.xp.first_bound(w, d, box.bound) * (1 + 1e-15)
+        if t <= first:
+            if first > 0 and least == 0:  # a fall that rounding hides, but it meets a bound
+                best, least = new, -TINY
+            break
+        t = first if halving == HALVINGS - 2 else max(0.5 * t, first)
+    return best, least
+
+
+def _conjugate_gradients(H: Array, right: Array) -> Array:
+    """Solve with a matrix close to the identity."""
+    x, p, residual = 0.0 * right, right, right
+    size = float(right @ right)
+    target = 1e-32 * size
+    for _ in range(CG_STEPS):
+        if size <= target:
+            break
+        q = H @ p
+        step = size / float(p @ q)
+        x, residual = x + step * p, residual - step * q
+        before, size = size, float(residual @ residual)
+        p = residual + (size / before) * p
+    return x

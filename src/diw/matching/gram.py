@@ -1,20 +1,25 @@
-"""Factors of the kernel matrix, K ≈ VᵀV, and what they leave out.
+"""The kernel matrix in the form that suits a problem: a low-rank factor, or the matrix itself.
 
 The kernel matrix of losses has a handful of eigenvalues above the ridge, so its
-factor has a handful of rows. Pivoted Cholesky finds it one row at a time, never
+factor K ≈ VᵀV has a handful of rows. Pivoted Cholesky finds it one row at a time, never
 forms K, and knows its own error: K − VᵀV is positive semidefinite, and its
 diagonal is kept. Training and trusted values are factored together, so that k
-comes from the same factor without n × m kernel evaluations.
+comes from the same factor without n × m kernel evaluations. At a rank cap the factor is
+cut, and says what it leaves out.
 
-Past a rank cap the factor is cut, and says what it leaves out.
+Small problems, and those whose kernel has full rank, use the matrix.
 """
 
 import math
 from dataclasses import dataclass
 
 from diw.matching.backend import Array
-from diw.matching.kernel import gaussian
+from diw.matching.kernel import BLOCK, gaussian
 from diw.matching.problem import Problem
+
+DIRECT_ROWS = 64  # up to this size the kernel matrix is faster than finding its rank
+LOW_RANK = 512  # beyond this rank (and a third of n) the kernel matrix is faster
+DENSE_ROWS = 8192  # up to this size an n × n matrix is worth its memory
 
 RANK_CAP = 100
 LOSS_RANK_CAP = 512  # without columns a kernel row costs little, and such ranks are rare
@@ -38,12 +43,12 @@ class Factor:
 
     @property
     def rank(self) -> int:
-        """How many rows V has."""
+        """The number of rows of V."""
         return len(self.V)
 
     @property
-    def pull(self) -> Array:
-        """(n,) k."""
+    def k(self) -> Array:
+        """(n,) k, as far as the factor has it."""
         return self.b @ self.V
 
     def apply(self, w: Array) -> Array:
@@ -51,15 +56,50 @@ class Factor:
         return (self.V @ w) @ self.V
 
 
-def default_cap(problem: Problem) -> int:
-    """The rank at which a factor is cut when nobody says."""
+@dataclass(frozen=True)
+class Dense:
+    """K and k, with every kernel value."""
+
+    K: Array
+    """(n, n)"""
+    k: Array
+    """(n,)"""
+
+    capped = False
+
+    @property
+    def rank(self) -> int:
+        """n: nothing is left out."""
+        return len(self.k)
+
+    def apply(self, w: Array) -> Array:
+        """(n,) Kw."""
+        return self.K @ w
+
+
+Gram = Factor | Dense
+
+
+def gram_of(problem: Problem, rank: int | None) -> Gram:
+    """The form that suits the problem's size and rank; `rank` caps a factor."""
+    n = problem.n
+    if n > DENSE_ROWS or (rank is not None and rank < n):
+        return pivoted_cholesky(problem, min(rank or _default_cap(problem), n))
+    if n <= DIRECT_ROWS:
+        return dense(problem)
+    factor = pivoted_cholesky(problem, min(n // 3, LOW_RANK), hopeless=4.0)
+    return dense(problem) if factor.capped else factor
+
+
+def _default_cap(problem: Problem) -> int:
+    """The rank at which the factor of a large problem is cut."""
     if problem.z.ndim == 2:
         return RANK_CAP
     return max(RANK_CAP, min(LOSS_RANK_CAP, LOSS_ENTRIES // len(problem.z)))
 
 
-def pivoted(problem: Problem, cap: int, *, hopeless: float = math.inf) -> Factor:
-    """Pivoted Cholesky of training and trusted values together, at most `cap` rows.
+def pivoted_cholesky(problem: Problem, cap: int, *, hopeless: float = math.inf) -> Factor:
+    """The factor of training and trusted values together, of at most `cap` rows.
 
     It gives up early where the largest entry left, which falls about
     geometrically, would need more than `hopeless` times as many rows.
@@ -104,3 +144,18 @@ def pivoted(problem: Problem, cap: int, *, hopeless: float = math.inf) -> Factor
         left_trusted=float((left[n:] ** 0.5).sum()) * ratio,
         capped=worst > tolerance,
     )
+
+
+def dense(problem: Problem) -> Dense:
+    """K of shape (n, n) and k_i = (n/m) Σ_j k(z_i, z_j^trusted)."""
+    n, gamma = problem.n, problem.gamma
+    z = problem.z[:, None] if problem.z.ndim == 1 else problem.z
+    train, ratio = z[:n], n / (len(z) - n)
+    if n * len(z) <= BLOCK:
+        both = gaussian(train, z, gamma)
+        return Dense(both[:, :n], both[:, n:].sum(1) * ratio)
+    k = problem.xp.full(n, 0.0)
+    step = max(1, BLOCK // n)
+    for start in range(n, len(z), step):
+        k += gaussian(train, z[start : start + step], gamma).sum(1)
+    return Dense(gaussian(train, train, gamma), k * ratio)

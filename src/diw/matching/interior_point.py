@@ -5,27 +5,26 @@ factorisation of the r × r matrix I + V D⁻¹ Vᵀ (Woodbury). It ends near th
 optimum, never on it: Newton's method takes the last steps.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
-from diw.matching.backend import Array, largest
-from diw.matching.system import System
+from diw.matching.backend import Array, Solve, magnitude
+from diw.matching.newton import DualPoint, System
 
 STOP = 1e-11  # of the gradient's size: then all but a few free weights are known
 TO_BOUNDARY = 0.995
 
 
 @dataclass(frozen=True)
-class _Point:
-    """Weights in the interior with the multipliers of their bounds and of their sum."""
+class _Iterate:
+    """Weights between their bounds, with the multipliers of the bounds and of the sum."""
 
     w: Array
     lower: Array
     upper: Array
     multiplier: float
 
-    def moved(self, t: float, step: "_Point") -> "_Point":
-        return _Point(
+    def moved(self, t: float, step: "_Iterate") -> "_Iterate":
+        return _Iterate(
             self.w + t * step.w,
             self.lower + t * step.lower,
             self.upper + t * step.upper,
@@ -38,8 +37,8 @@ class _Point:
         return float(products) / (2 * len(self.w))
 
 
-def interior_point(system: System, *, max_iterations: int) -> tuple[Array, float, int]:
-    """Weights close to the optimum, the multiplier of the sum, and the iterations it took."""
+def interior_point(system: System, max_iterations: int) -> tuple[DualPoint, int]:
+    """A dual point close to the optimum, and the number of iterations that it took."""
     V, b, bound, n = system.V, system.b, system.bound, system.size
     ridge = system.ridge if system.extra is None else system.ridge + system.extra
     point, scale = _start(system, ridge)
@@ -49,7 +48,7 @@ def interior_point(system: System, *, max_iterations: int) -> tuple[Array, float
         gradient = (V @ w - b) @ V + ridge * w + point.multiplier
         missing = 0.0 if system.total is None else system.total - float(w.sum())
         gap = point.gap(bound)
-        size = max(gap, largest(gradient - point.lower + point.upper), abs(missing)) / scale
+        size = max(gap, magnitude(gradient - point.lower + point.upper), abs(missing)) / scale
         if not size < float("inf"):
             break  # rounding won; the best point before it stands
         if size < smallest:
@@ -57,7 +56,7 @@ def interior_point(system: System, *, max_iterations: int) -> tuple[Array, float
         if size <= STOP or gap == 0 or iteration == max_iterations:
             break
         by_w, by_room = 1.0 / w, 1.0 / (bound - w)
-        solve = system.solver(ridge + point.lower * by_w + point.upper * by_room)
+        solve = system.woodbury(ridge + point.lower * by_w + point.upper * by_room)
         ones = None if system.total is None else solve(system.xp.full(n, 1.0))
         fixed = (point, gradient, missing, by_w, by_room, solve, ones)
         ahead = _step(fixed, 0.0 * w, 0.0 * w)
@@ -69,10 +68,11 @@ def interior_point(system: System, *, max_iterations: int) -> tuple[Array, float
             (centre + ahead.w * ahead.upper) * by_room,
         )
         point = point.moved(TO_BOUNDARY * _longest(point, step, by_w, by_room), step)
-    return best.w, best.multiplier, iteration
+    y = (b - V @ best.w) / system.ridge
+    return system.point(y, -best.multiplier / system.ridge), iteration
 
 
-def _start(system: System, ridge: Array | float) -> tuple[_Point, float]:
+def _start(system: System, ridge: Array | float) -> tuple[_Iterate, float]:
     """Equal weights inside their bounds, multipliers of the gradient's size, and that size."""
     V, b, xp, n, bound = system.V, system.b, system.xp, system.size, system.bound
     mean = 1.0 if system.total is None else system.total / n
@@ -81,15 +81,15 @@ def _start(system: System, ridge: Array | float) -> tuple[_Point, float]:
     gradient = (V @ w) @ V - pull + ridge * w
     away = float(abs(gradient).sum()) / n + 1e-100
     lower, upper = xp.floor(gradient, 0.0) + away, xp.floor(-gradient, 0.0) + away
-    return _Point(w, lower, upper, 0.0), max(largest(pull), largest(gradient), 1e-100)
+    return _Iterate(w, lower, upper, 0.0), max(magnitude(pull), magnitude(gradient), 1e-100)
 
 
 _Fixed = tuple[
-    _Point, Array, float, Array, Array, Callable[[Array], Array], Array | None
+    _Iterate, Array, float, Array, Array, Solve, Array | None
 ]  # what the predictor and the corrector of one iteration share
 
 
-def _step(fixed: _Fixed, to_lower: Array, to_upper: Array) -> _Point:
+def _step(fixed: _Fixed, to_lower: Array, to_upper: Array) -> _Iterate:
     """The direction that solves the linearised conditions for the wanted products."""
     point, gradient, missing, by_w, by_room, solve, ones = fixed
     dw = solve(to_lower - to_upper - gradient)
@@ -97,7 +97,7 @@ def _step(fixed: _Fixed, to_lower: Array, to_upper: Array) -> _Point:
     if ones is not None:
         multiplier = (float(dw.sum()) - missing) / float(ones.sum())
         dw = dw - multiplier * ones
-    return _Point(
+    return _Iterate(
         dw,
         to_lower - point.lower - point.lower * dw * by_w,
         to_upper - point.upper + point.upper * dw * by_room,
@@ -105,7 +105,7 @@ def _step(fixed: _Fixed, to_lower: Array, to_upper: Array) -> _Point:
     )
 
 
-def _longest(point: _Point, step: _Point, by_w: Array, by_room: Array) -> float:
+def _longest(point: _Iterate, step: _Iterate, by_w: Array, by_room: Array) -> float:
     """The step that keeps every variable positive, at most 1."""
     steepest = max(
         -float((step.w * by_w).min()),

@@ -1,14 +1,63 @@
-"""Kernel mean matching: `kmm` for one problem, `kmm_batch` for many, `KMM` as an estimator."""
+"""Kernel mean matching: `kmm` for one problem, `kmm_batch` for many, `KMM` as an estimator.
 
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
-from typing import Any, Self
+Each call goes the same way: check (problem.py), choose the form of the kernel matrix
+(gram.py), solve (newton.py and interior_point.py on a factor, active_set.py or batched.py on
+the matrix), certify (match.py).
+"""
+
+import inspect
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import wraps
+from typing import Any, ParamSpec, Protocol, Self, TypeVar
 
 import numpy as np
 
-from diw.matching.match import Match
-from diw.matching.options import Options, with_keywords
-from diw.matching.pipeline import match_all
+from diw.errors import DIWWarning, MatchingError
+from diw.matching.active_set import active_set
+from diw.matching.batched import solve_batched
+from diw.matching.cvxopt import solve_by_cvxopt
+from diw.matching.gram import Factor, Gram, dense, gram_of
+from diw.matching.interior_point import interior_point
+from diw.matching.match import Match, Solution, certify
+from diw.matching.newton import DualPoint, System, newton
+from diw.matching.problem import Options, Problem, make_problem
+
+NEWTON_RANK = 40  # up to this rank Newton's method alone is mostly fastest
+NEWTON_STEPS = 30  # if it has not ended by then, it will not soon
+SAMPLE = 20_000  # samples of the thinned problem that a very large one starts from
+
+P = ParamSpec("P")
+Z = TypeVar("Z", contravariant=True)
+R = TypeVar("R", covariant=True)
+
+
+class _WithKeywords(Protocol[Z, P, R]):
+    def __call__(self, z_train: Z, z_trusted: Z, *args: P.args, **kwargs: P.kwargs) -> R: ...
+
+
+def with_keywords(
+    options: Callable[P, Options],
+) -> Callable[[Callable[[Z, Z, Options], R]], _WithKeywords[Z, P, R]]:
+    """Let callers pass the fields of `options` as keywords.
+
+    A function of (z_train, z_trusted, options) becomes one of (z_train, z_trusted, *, gamma=…, …),
+    for `help`, `inspect.signature` and type checkers alike.
+    """
+
+    def decorate(function: Callable[[Z, Z, Options], R]) -> _WithKeywords[Z, P, R]:
+        @wraps(function)
+        def call(z_train: Z, z_trusted: Z, *args: P.args, **kwargs: P.kwargs) -> R:
+            return function(z_train, z_trusted, options(*args, **kwargs))
+
+        own = inspect.signature(function)
+        keywords = inspect.signature(options).parameters.values()
+        parameters = [*list(own.parameters.values())[:2], *keywords]
+        vars(call)["__signature__"] = own.replace(parameters=parameters)
+        return call
+
+    return decorate
 
 
 @with_keywords(Options)
@@ -33,7 +82,7 @@ def kmm(z_train: Any, z_trusted: Any, options: Options) -> Match:
         ValueError: An argument cannot work; the message names it.
         MatchingError: The problem was not solved to `tol`; the message has the residuals.
     """
-    return match_all([(z_train, z_trusted)], options)[0]
+    return _match_all([(z_train, z_trusted)], options)[0]
 
 
 @with_keywords(Options)
@@ -57,7 +106,7 @@ def kmm_batch(z_train: Sequence[Any], z_trusted: Sequence[Any], options: Options
         raise ValueError(
             f"z_trusted: {len(z_trusted)} sets do not match the {len(z_train)} of z_train"
         )
-    return match_all(list(zip(z_train, z_trusted, strict=True)), options)
+    return _match_all(list(zip(z_train, z_trusted, strict=True)), options)
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -123,3 +172,61 @@ class KMM(Options):
         values = ((f, getattr(self, f.name)) for f in fields(self))
         changed = [f"{field.name}={value!r}" for field, value in values if value != field.default]
         return f"KMM({', '.join(changed)})"
+
+
+def _match_all(pairs: Sequence[tuple[Any, Any]], options: Options) -> list[Match]:
+    """Match each (z_train, z_trusted) by itself; small problems are solved side by side."""
+    problems = [make_problem(*pair, options) for pair in pairs]
+    if options.solver == "cvxopt":
+        grams: list[Gram] = [dense(problem) for problem in problems]
+    else:
+        grams = [gram_of(problem, options.rank) for problem in problems]
+    found = solve_batched(problems, grams) if options.solver == "diw" else [None] * len(problems)
+    matches: list[Match] = []
+    for pair, problem, gram, solution in zip(pairs, problems, grams, found, strict=True):
+        solution = solution or _solve(problem, gram, options)
+        match, solved = certify(problem, gram, solution, pair[0], options)
+        matches.append(match)
+        if not solved:
+            message = f"kernel mean matching: {match.explanation()}"
+            if options.on_failure == "raise":
+                raise MatchingError(message)
+            warnings.warn(message, DIWWarning, stacklevel=4)
+    return matches
+
+
+def _solve(problem: Problem, gram: Gram, options: Options) -> Solution:
+    """One problem by the solver that suits its form, by measurement (docs/matching.md)."""
+    if isinstance(gram, Factor):
+        return _solve_factored(problem, gram, options.max_iterations)
+    if options.solver == "cvxopt":
+        return solve_by_cvxopt(problem, gram)
+    return active_set(problem, gram, options.max_iterations)
+
+
+def _solve_factored(problem: Problem, gram: Factor, max_iterations: int) -> Solution:
+    """Solve without the band first; if the sum leaves it, with the sum at the band's nearer end."""
+    extra = gram.left if gram.capped else None
+    system = System(problem.xp, gram.V, gram.b, problem.ridge, problem.bound, extra=extra)
+    point, iterations = _solve_system(system, max_iterations)
+    total = float(point.w.sum())
+    if not problem.low <= total <= problem.high:  # the nearer end binds, by convexity
+        end = problem.low if total < problem.low else problem.high
+        point, more = _solve_system(replace(system, total=end), max_iterations)
+        iterations += more
+    return Solution(point.w, point.F @ gram.V, -point.eta * problem.ridge, iterations)
+
+
+def _solve_system(system: System, max_iterations: int) -> tuple[DualPoint, int]:
+    """Newton's method; where its path is long, after an interior point."""
+    start, spent, large = system.point(system.b * 0.0, 0.0), 0, system.size > 4 * SAMPLE
+    if large:  # begin at the solution of a thinned problem
+        thinned, _ = _solve_system(system.thinned(system.size // SAMPLE), max_iterations)
+        start = system.point(thinned.y, thinned.eta)
+    if large or len(system.V) <= NEWTON_RANK:
+        found, spent, done = newton(system, start, min(NEWTON_STEPS, max_iterations))
+        if done:
+            return found, spent
+    start, iterations = interior_point(system, max_iterations)
+    found, last, _ = newton(system, start, max_iterations)
+    return found, spent + iterations + last

@@ -1,7 +1,18 @@
-"""`Match`: weights with everything needed to judge them."""
+"""The result of a match: from what a solver found to weights with a certificate.
 
+A solver returns a `Solution`; `certify` corrects the last rounding error of its
+weights, measures how far they are from optimal, and makes a `Match` of them.
+"""
+
+import math
 from dataclasses import dataclass
 from typing import Any
+
+from diw.matching.backend import Array, like, magnitude
+from diw.matching.gram import Factor, Gram
+from diw.matching.problem import Options, Problem
+
+EPSILON = 2.3e-16
 
 
 @dataclass(frozen=True)
@@ -15,7 +26,8 @@ class Match:
     weights: Any
     """(n,) the weights, of the kind, precision and device of the training values."""
     status: str
-    """`"optimal"`; `"approximate"` when the kernel was cut at a rank cap; else what went wrong."""
+    """`"optimal"`; `"approximate"` when the kernel was cut at a rank cap; where a solver stops
+    early by a rule of its own, that rule; otherwise what went wrong."""
     iterations: int
     """Steps of the solvers."""
     gamma: float
@@ -29,11 +41,11 @@ class Match:
     dual_residual: float
     """max|(K+ωI)w − k + λ − s + t| / max(|Kw|, |k|, min(1, B))."""
     complementarity: float
-    """|λ|·(distance of Σw to the end of its band)/|objective|; s·w and t·(B − w) are 0."""
+    """(|λ|·(distance of Σw to the end of its band) + s·w + t·(B − w))/|objective|."""
     trace_error: float
     """trace(K − VᵀV)/n, what the factor leaves out of the kernel: between 0 and 1."""
     error_bound: float
-    """A bound on ‖w − w*‖₂: residual/ω by strong convexity, the factor's error included."""
+    """A bound on ‖w − w*‖₂ by strong convexity, the factor's error included."""
 
     def is_optimal(self, tol: float = 1e-8) -> bool:
         """Whether every residual is at most `tol` and nothing was cut from the kernel."""
@@ -47,3 +59,106 @@ class Match:
             f"dual {self.dual_residual:.1e}, complementarity {self.complementarity:.1e}; "
             f"rank {self.rank}, gamma {self.gamma:g})"
         )
+
+
+@dataclass(frozen=True)
+class Solution:
+    """What every solver returns: weights in [0, B], and how far they are from optimal."""
+
+    weights: Array
+    """(n,)"""
+    residual: Array
+    """(n,) δ: the weights solve the problem with k + δ instead of k, up to `gap`."""
+    multiplier: float
+    """λ of the sum of the weights; 0 where the band does not bind."""
+    iterations: int
+    gap: float = 0.0
+    """s·w + t·(B − w): 0 but for an interior point that stops early."""
+    status: str | None = None
+    """How a solver ended that stops by a rule of its own instead of `tol`."""
+    solved: bool = True
+    """Whether that rule was met."""
+
+
+def certify(
+    problem: Problem, gram: Gram, found: Solution, z_train: Any, options: Options
+) -> tuple[Match, bool]:
+    """The match of a solution, and whether it counts as solved.
+
+    The weights found solve, exactly, a problem whose k differs by δ: by the
+    residual of the optimality conditions, by what a factor leaves out
+    of K and k, by the last correction of the weights, and by rounding. The
+    objective is ω-strongly convex, so ω‖w − w*‖² ≤ ‖δ‖·‖w − w*‖ + gap; without a gap
+    ‖w − w*‖ ≤ ‖δ‖/ω. What is left out is positive semidefinite, E, with
+    |E_ij| ≤ √(E_ii E_jj), so that ‖Ew‖ ≤ √trace(E) · Σ_j √E_jj w_j, and the same for k.
+    """
+    w = _into_band(problem, found.weights)
+    n, ridge, k = problem.n, problem.ridge, gram.k
+    Kw = gram.apply(w)
+    total, square = float(w.sum()), float(w @ w)
+    objective = 0.5 * (float(Kw @ w) + ridge * square) - float(k @ w)
+    scale = max(magnitude(k), magnitude(Kw), min(1.0, problem.bound))
+    residual = found.residual
+    moved = w - found.weights
+    if magnitude(moved) > 0:
+        residual = residual + gram.apply(moved) + ridge * moved
+    left_out, trace = 0.0, 0.0
+    if isinstance(gram, Factor):
+        trace = float(gram.left.sum())
+        left_out = math.sqrt(trace) * (float(gram.left**0.5 @ w) + gram.left_trusted)
+        if gram.capped:  # the model keeps the diagonal: E is left out but for that
+            kept = gram.left * w
+            objective += 0.5 * float(kept @ w)
+            left_out += math.sqrt(float(kept @ kept))
+    rounding = 8 * EPSILON * math.sqrt(n) * scale
+    delta = math.sqrt(float(residual @ residual)) + left_out + rounding
+    band = min(abs(total - problem.low), abs(total - problem.high))
+    violations = (
+        0.0, -float(w.min()), float(w.max()) - problem.bound,
+        (problem.low - total) / n, (total - problem.high) / n,
+    )  # fmt: skip
+    dual_residual = magnitude(residual) / scale
+    complementarity = (abs(found.multiplier) * band + found.gap) / max(abs(objective), scale)
+    status, solved = found.status, found.solved
+    if status is None:
+        status = "approximate" if gram.capped else "optimal"
+        solved = max(dual_residual, complementarity) <= options.tol
+        if not solved:
+            status = f"not solved to tol={options.tol:g} in {found.iterations} iterations"
+    match = Match(
+        weights=like(z_train, w, problem.bound),
+        status=status,
+        iterations=found.iterations,
+        gamma=problem.given_gamma,
+        rank=gram.rank,
+        objective=objective,
+        primal_residual=max(violations),
+        dual_residual=dual_residual,
+        complementarity=complementarity,
+        trace_error=trace / n,
+        error_bound=0.5 * (delta + math.hypot(delta, 2 * math.sqrt(ridge * found.gap))) / ridge,
+    )
+    return match, solved
+
+
+def _into_band(problem: Problem, w: Array) -> Array:
+    """Weights in [0, B] whose sum a rounding error (or a failed solver) left outside its band.
+
+    The free weights take the correction, so that weights at 0 and at B stay
+    there; where that cannot be, all of them do.
+    """
+    low, high, bound = problem.low, problem.high, problem.bound
+    for attempt in range(8):
+        total = float(w.sum())
+        if low <= total <= high:
+            return w
+        movable = (w > 0) * (w < bound) if attempt < 4 else w >= 0
+        if total > high:
+            room = w * movable
+            share = (total - high) * (1 + attempt * 1e-15) / max(float(room.sum()), 1e-300)
+            w = w - room * min(share, 1.0)
+        else:
+            room = (bound - w) * movable
+            share = (low - total) * (1 + attempt * 1e-15) / max(float(room.sum()), 1e-300)
+            w = problem.xp.clip(w + room * min(share, 1.0), bound)
+    return w

@@ -1,26 +1,125 @@
-"""`Problem`: the checked and scaled input of a match."""
+"""What is asked: the options of a match, and the problem that they and the values make.
+
+Options and values are checked here, once; everything after relies on it.
+"""
 
 import math
 import sys
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 
-from diw.matching import kernel as kernels
-from diw.matching.backend import Array, Arrays, NumpyArrays, TorchArrays, largest
-from diw.matching.options import Options
+from diw.matching.backend import (
+    NUMPY,
+    Array,
+    Backend,
+    BackendName,
+    backend_for,
+    is_tensor,
+    magnitude,
+)
+from diw.matching.width import FEATURE_RULE, LOSS_RULE, is_distance, parse_rule, width
 
-_NUMPY = NumpyArrays()
-SMALL = 512  # up to so many rows the slow way is fast enough
-_LARGEST = 1e300  # a γ beyond it makes K the identity just the same, and never meets ∞ · 0
+Solver = Literal["diw", "cvxopt"]
+OnFailure = Literal["raise", "warn"]
+
+CENTRED_ROWS = 512  # beyond this many rows, distances from differences would be slow
+LARGEST_GAMMA = 1e300  # a larger γ makes K the identity just the same, and never meets ∞ · 0
+
+
+@dataclass(kw_only=True)
+class MatchOptions:
+    """What a match is: its kernel, its constraints, and who solves it."""
+
+    gamma: float | str | None = None
+    """Width of the kernel exp(−γ‖z−z'‖²): a number, a rule such as "quantile:0.01" or "median", or
+    None for the rule that suits the values: "quantile:0.01" for one number per sample, such as
+    losses (the paper's for label noise), "median" for features and inputs."""
+    bound: float = 50.0
+    """B, the largest weight the match may give (the paper: 50, 10 or 100)."""
+    slack: float | None = None
+    """ε, how far the mean weight may be from one; None is (√n−1)/√n."""
+    ridge: float = 1e-5
+    """ω, added to the kernel's diagonal."""
+    solver: Solver = "diw"
+    """"diw" solves the match exactly; "cvxopt" as the authors' released example does, at its
+    default tolerance (extra `released`)."""
+
+    def __post_init__(self) -> None:
+        if isinstance(self.gamma, str):
+            parse_rule(self.gamma)
+        elif self.gamma is not None:
+            _positive("gamma", self.gamma)
+        _positive("bound", self.bound)
+        if self.slack is not None:
+            _number("slack", self.slack)
+            if not 0 <= self.slack < math.inf:
+                raise ValueError(f"slack: must be finite and not negative, not {self.slack}")
+        _positive("ridge", self.ridge)
+        _choice("solver", self.solver, Solver)
+
+
+@dataclass(kw_only=True)
+class Options(MatchOptions):
+    """How a match is computed, besides what it is."""
+
+    tol: float = 1e-8
+    """The largest relative residual that counts as solved."""
+    rank: int | None = None
+    """The largest rank of the kernel's factor. None is no limit up to 8,192 samples; beyond, 100
+    for (n, d) values and up to 512 for (n,). A limit that cuts the kernel short makes the status
+    "approximate"."""
+    max_iterations: int = 200
+    """Steps of a solver before it gives up."""
+    on_failure: OnFailure = "raise"
+    """What to do when `tol` is not reached: raise `MatchingError`, or warn and return the feasible
+    weights found."""
+    backend: BackendName = "auto"
+    """Where to compute: "auto" is NumPy for arrays and CPU tensors, and torch on the tensor's own
+    device otherwise."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _positive("tol", self.tol)
+        if self.rank is not None:
+            _whole("rank", self.rank)
+        _whole("max_iterations", self.max_iterations)
+        _choice("on_failure", self.on_failure, OnFailure)
+        _choice("backend", self.backend, BackendName)
+
+
+def _number(name: str, value: Any) -> None:
+    if not hasattr(value, "__float__") or isinstance(value, bool):
+        raise ValueError(f"{name}: must be a number, not {value!r}")
+
+
+def _positive(name: str, value: Any) -> None:
+    _number(name, value)
+    if not 0 < value < math.inf:
+        raise ValueError(f"{name}: must be positive and finite, not {value}")
+
+
+def _whole(name: str, value: Any) -> None:
+    """Check for an integer of any type, at least one."""
+    if not hasattr(value, "__index__") or isinstance(value, bool):
+        raise ValueError(f"{name}: must be a whole number, not {value!r}")
+    if value < 1:
+        raise ValueError(f"{name}: must be at least 1, not {value}")
+
+
+def _choice(name: str, value: Any, kind: Any) -> None:
+    *first, last = get_args(kind)
+    if value not in (*first, last):
+        among = ", ".join(repr(choice) for choice in first)
+        raise ValueError(f"{name}: must be {among} or {last!r}, not {value!r}")
 
 
 @dataclass(frozen=True)
 class Problem:
     """minimise ½wᵀ(K+ωI)w − kᵀw over 0 ≤ w ≤ B, low ≤ Σw ≤ high."""
 
-    xp: Arrays
+    xp: Backend
     z: Array
     """(n + m,) or (n + m, d) training, then trusted values; centred, scaled to magnitude one."""
     n: int
@@ -43,13 +142,13 @@ class Problem:
         return self.n * (1.0 + self.slack)
 
 
-def problem(z_train: Any, z_trusted: Any, options: Options) -> Problem:
-    """Check the values of `kmm` and bring them into a common, harmless scale.
+def make_problem(z_train: Any, z_trusted: Any, options: Options) -> Problem:
+    """Check the values of `kmm` and bring them to a common scale that neither over- nor underflows.
 
     Raises:
         ValueError: The values cannot work; the message names the argument.
     """
-    xp = _arrays(z_train, options.backend)
+    xp = backend_for(z_train, options.backend)
     train, trusted = _values(xp, "z_train", z_train), _values(xp, "z_trusted", z_trusted)
     if train.shape[1:] != trusted.shape[1:]:
         raise ValueError(
@@ -69,28 +168,16 @@ def problem(z_train: Any, z_trusted: Any, options: Options) -> Problem:
     return Problem(xp, z, n, scaled, given, float(options.ridge), float(bound), float(slack))
 
 
-def _arrays(z: Any, backend: str) -> Arrays:
-    """PyTorch for tensors on a device of their own that has float64, NumPy for the rest."""
-    if backend == "numpy" or (backend == "auto" and not hasattr(z, "detach")):
-        return _NUMPY
-    device = z.device if hasattr(z, "detach") else "cpu"
-    kind = getattr(device, "type", "cpu")
-    if backend == "auto" and kind in ("cpu", "mps"):
-        return _NUMPY
-    return TorchArrays(device)
-
-
-def _values(xp: Arrays, name: str, z: Any) -> Array:
-    """Values in float64, finite, of shape (n,) or (n, d) with at least one entry."""
+def _values(xp: Backend, name: str, z: Any) -> Array:
+    """Values in float64, of shape (n,) or (n, d) with at least one entry."""
     if np.ma.is_masked(z):
         raise ValueError(f"{name}: has masked values; drop or fill them")
-    tensor = hasattr(z, "detach")
-    if z.is_complex() if tensor else np.iscomplexobj(z):
+    if z.is_complex() if is_tensor(z) else np.iscomplexobj(z):
         raise ValueError(f"{name}: has complex numbers; give real ones")
     try:
-        if tensor:
+        if is_tensor(z):
             z = z.detach()
-            z = z.cpu().double().numpy() if isinstance(xp, NumpyArrays) else z
+            z = z.cpu().double().numpy() if xp is NUMPY else z
         values = xp.array(z)
     except (TypeError, ValueError, RuntimeError):
         raise ValueError(f"{name}: is not a dense array of numbers") from None
@@ -101,22 +188,22 @@ def _values(xp: Arrays, name: str, z: Any) -> Array:
     return values
 
 
-def _scaled(xp: Arrays, train: Array, trusted: Array) -> tuple[Array, float]:
+def _scaled(xp: Backend, train: Array, trusted: Array) -> tuple[Array, float]:
     """All values, divided by a power of two: exact, and no square overflows or vanishes.
 
-    Many rows are centred first: `kernels.squared_distances` loses digits far from
-    the origin and makes up for them by another way, which is slow. The centre is
+    Many rows are centred first: far from the origin `squared_distances` loses digits and
+    computes more distances from differences, which is slow. The centre is
     a median, so that an outlier does not round the rest away.
     """
     n = len(train)
     z = xp.empty(n + len(trusted), *train.shape[1:])
     z[:n] = train
     z[n:] = trusted
-    if z.ndim == 2 and len(z) > SMALL:
-        z -= xp.middle(z[:: len(z) // SMALL])
-    size = largest(z)
+    if z.ndim == 2 and len(z) > CENTRED_ROWS:
+        z -= xp.median(z[:: len(z) // CENTRED_ROWS])
+    size = magnitude(z)
     if not size < math.inf:
-        name = "z_trusted" if largest(train) < math.inf else "z_train"
+        name = "z_trusted" if magnitude(train) < math.inf else "z_train"
         raise ValueError(f"{name}: holds NaN or infinite values")
     if size == 0:
         return z, 1.0
@@ -128,10 +215,10 @@ def _scaled(xp: Arrays, train: Array, trusted: Array) -> tuple[Array, float]:
 def _gamma(gamma: float | str | None, z: Array, unit: float) -> tuple[float, float]:
     """γ for the scaled values and for the given ones."""
     if gamma is None:
-        gamma = kernels.LOSS_RULE if z.ndim == 1 else kernels.FEATURE_RULE
+        gamma = LOSS_RULE if z.ndim == 1 else FEATURE_RULE
     if not isinstance(gamma, str):
-        return min(float(gamma) * unit * unit, _LARGEST), float(gamma)
-    value = kernels.width(z, gamma)
-    if kernels.is_distance(gamma):
-        return min(value * unit * unit * unit, _LARGEST), value * unit
-    return min(value, _LARGEST), min(value / unit / unit, sys.float_info.max)
+        return min(float(gamma) * unit * unit, LARGEST_GAMMA), float(gamma)
+    value = width(z, gamma)
+    if is_distance(gamma):
+        return min(value * unit * unit * unit, LARGEST_GAMMA), value * unit
+    return min(value, LARGEST_GAMMA), min(value / unit / unit, sys.float_info.max)

@@ -1,14 +1,12 @@
 """Kinds of input, kinds of output, and every wrong use."""
 
-import inspect
 import warnings
 
 import numpy as np
 import pytest
 import torch
 
-from diw.errors import DIWWarning, MatchingError
-from diw.matching import Options, kmm, kmm_batch
+from diw.matching import kmm
 
 RNG = np.random.default_rng(0)
 TRAIN, TRUSTED = RNG.exponential(size=50), RNG.exponential(size=30)
@@ -133,52 +131,8 @@ def test_wrong_use_names_the_argument(message):
     assert "\n" not in str(error.value)
 
 
-def test_a_match_that_is_not_reached_raises_with_its_residuals():
-    with pytest.raises(MatchingError, match=r"not solved to tol=1e-08 .*dual [0-9.]+e"):
-        kmm(TRAIN, TRUSTED, gamma=30.0, bound=1.5, max_iterations=1)
-
-
-def test_a_match_that_is_not_reached_can_warn_instead_and_is_feasible():
-    with pytest.warns(DIWWarning, match="not solved"):
-        match = kmm(
-            TRAIN, TRUSTED, gamma=30.0, bound=1.5, slack=0.01, max_iterations=1, on_failure="warn"
-        )
-    assert match.status.startswith("not solved")
-    assert not match.is_optimal()
-    assert 0 <= match.weights.min() <= match.weights.max() <= 1.5
-    assert abs(match.weights.mean() - 1) <= 0.01 + 1e-14
-
-
 def test_no_warnings_escape():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         kmm(np.array([1e308, -1e308, 1e-320]), np.array([0.0]), gamma="quantile:0.99")
         kmm(np.array([1e-320, 3e-320]), np.array([1e-320]), gamma="median")
-
-
-def test_a_batch_is_the_single_matches():
-    trains, trusteds = [ROWS[:20], ROWS[20:45], ROWS[45:]], [TRUSTED_ROWS[:9], *[TRUSTED_ROWS] * 2]
-    together = kmm_batch(trains, trusteds, bound=10.0)
-    for match, train, trusted in zip(together, trains, trusteds, strict=True):
-        assert np.abs(match.weights - kmm(train, trusted, bound=10.0).weights).max() <= 1e-9
-
-
-def test_a_batch_needs_as_many_trusted_sets():
-    with pytest.raises(ValueError, match="z_trusted: 1 sets"):
-        kmm_batch([TRAIN, TRAIN], [TRUSTED])
-
-
-@pytest.mark.parametrize("function", [kmm, kmm_batch])
-def test_the_signature_shows_every_option(function):
-    first, second, *rest = inspect.signature(function).parameters.values()
-    assert (first.name, second.name) == ("z_train", "z_trusted")
-    assert rest == list(inspect.signature(Options).parameters.values())
-    assert all(parameter.kind is parameter.KEYWORD_ONLY for parameter in rest)
-    with pytest.raises(TypeError, match="sigma"):
-        function([1.0], [1.0], sigma=1.0)
-
-
-def test_a_warning_points_at_the_caller():
-    with pytest.warns(DIWWarning) as caught:
-        kmm(TRAIN, TRUSTED, gamma=30.0, bound=1.5, max_iterations=1, on_failure="warn")
-    assert caught[0].filename == __file__

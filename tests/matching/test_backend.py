@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from diw.matching import kmm
-from diw.matching.form import DIRECT_ROWS
+from diw.matching.gram import DIRECT_ROWS
 
 RNG = np.random.default_rng(5)
 CASES = {
