@@ -1,10 +1,10 @@
-"""A Python program in a process of its own: its time and its peak memory.
+"""Time and peak memory of a Python program in a process of its own.
 
     python -m benchmarks.alone ARGUMENTS...
 
 runs `python ARGUMENTS...` and adds one line of JSON to its output. This small
-process stands between because the system counts a new process's peak memory
-from that of the one that starts it.
+process in between is needed because the system counts a new process's peak
+memory from that of the process that starts it.
 """
 
 import json
@@ -21,14 +21,14 @@ THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 @dataclass(frozen=True)
 class Alone:
-    """What a process took from start to end, and printed."""
+    """Time, memory and output of a process that has ended."""
 
     wall: float
-    """Seconds by the clock."""
+    """Seconds of wall time."""
     processor: float
     """Seconds of processor time, of all threads."""
     peak: float
-    """GiB of memory at its peak."""
+    """Peak memory in GiB."""
     output: str
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 @dataclass
 class Times:
-    """Seconds of repeated calls: the clock's, and this process's processor's."""
+    """Seconds of repeated calls: wall time, and processor time of this process."""
 
     wall: list[float] = field(default_factory=list)
     processor: list[float] = field(default_factory=list)
@@ -27,7 +27,7 @@ class Times:
         return answer
 
     def first(self, count: int) -> "Times":
-        """Those of the first calls."""
+        """The times of the first `count` calls."""
         return Times(self.wall[:count], self.processor[:count])
 
 
@@ -38,16 +38,16 @@ class Row:
     problem: str
     ours: Times
     goal: str
-    """What was promised, in words; empty: nothing was."""
+    """The goal in words; empty if there is none."""
     reached: bool | None
-    """None: nothing was promised, or it was not measured."""
+    """None if there is no goal, or it was not measured."""
     competitor: str = ""
     theirs: Times | None = None
     note: str = ""
 
     @property
     def ratio(self) -> float | None:
-        """Our median processor time over theirs, on the problems both were given."""
+        """Our median processor time divided by theirs, on the problems that both solved."""
         if self.theirs is None:
             return None
         count = len(self.theirs.processor)
@@ -72,12 +72,12 @@ def take_turns(
     problems: Sequence[Any],
     limits: Mapping[str, int] | None = None,
 ) -> tuple[dict[str, Times], dict[str, list[Any]]]:
-    """Give every problem to every contender in turn, so that a busy machine slows all alike.
+    """Give every problem to every contender in turn, so that a busy machine slows all equally.
 
     Args:
-        contenders: Functions of a problem, by name; each is called once before, to warm up.
+        contenders: Functions of a problem, by name; each is first called once to warm up.
         problems: The problems in their order.
-        limits: How many problems a slow contender is given.
+        limits: The number of problems for slow contenders, by name; all by default.
     """
     times = {name: Times() for name in contenders}
     answers: dict[str, list[Any]] = {name: [] for name in contenders}
@@ -97,14 +97,14 @@ def machine() -> dict[str, str]:
         "processors": str(os.cpu_count()),
         "model": _processor(),
         "threads": os.environ.get("OMP_NUM_THREADS", "not set"),
-        "load": f"{os.getloadavg()[0]:.1f}",  # above 1 others are at work: the clock runs on
+        "load": f"{os.getloadavg()[0]:.1f}",  # above 1, wall times include other processes
         "python": platform.python_version(),
         **{name: version(name) for name in packages},
     }
 
 
 def print_table(rows: Sequence[Row]) -> None:
-    """The aligned table; times are processor time but for the column that says wall."""
+    """Print an aligned table; times are processor time, except in the column "wall"."""
     head = ["problem", "ours: median", "p95", "wall", "against", "median", "p95", "ratio", "goal"]
     lines = [[*head, "reached", ""]]
     for row in rows:
@@ -123,14 +123,14 @@ def print_table(rows: Sequence[Row]) -> None:
             ]
         )
     widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
-    print("\nmedian, p95: processor time; wall: the clock's median; ratio: of processor medians")
+    print("\nmedian, p95: processor time; wall: median wall time; ratio: of processor medians")
     for line in lines:
         cells = [cell.ljust(width) for cell, width in zip(line, widths, strict=True)]
         print("  ".join(cells).rstrip())
 
 
 def _shown(seconds: Sequence[float]) -> tuple[str, str]:
-    """Median and 95th percentile with a unit; the latter only of ten or more."""
+    """Median and 95th percentile with a unit; the latter only for ten or more calls."""
     if not seconds:
         return "", ""
     middle, high = np.median(seconds), np.quantile(seconds, 0.95)

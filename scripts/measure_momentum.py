@@ -1,11 +1,11 @@
-"""Measure what blending old and new weights (the paper's footnote 1) is worth.
+"""Measure the effect of blending old and new weights (the paper's footnote 1).
 
     python scripts/measure_momentum.py [--seeds 5] [--epochs 60] [--jobs 2] [--out runs/momentum]
 
-Trains DIW with several shares of the last epoch's weight on the embedded data
-with 40% symmetric label noise, uniform weights and the true weights beside it,
-and prints accuracies over seeds with paired t-tests against no blending.
-Finished runs are found again, so the script can be stopped and started.
+Trains DIW on the embedded data with 40% symmetric label noise, with several
+shares of the previous epoch's weights, and uniform and true weights for
+comparison. Prints accuracies over seeds with paired t-tests against no blending.
+Finished runs are found again, so the script can be stopped and restarted.
 """
 
 import argparse

@@ -137,7 +137,7 @@ def test_missing_data_are_marked_and_the_command_ends_well(tmp_path: Path) -> No
     ("words", "message"),
     [
         ((), "name: say which result, or all; --list shows them"),
-        (("tables",), "there is no 'tables'; choose all or label-noise, class-prior"),
+        (("tables",), "unknown result 'tables'; choose all or label-noise, class-prior"),
         (("label-noise", "--only", "method=mentor"), "--only: no method 'mentor' here"),
         (("label-noise", "--only", "noise"), "--only: cannot read 'noise'; write AXIS=VALUE"),
         (("label-noise", "--engine", "dask"), "--engine dask and --scheduler ADDRESS go together"),

@@ -11,8 +11,7 @@ from diw.experiments.catalogue import catalogue, find_experiments
 from diw.experiments.estimate import Stopwatch
 from diw.experiments.execute import execute
 from diw.experiments.grid import try_all
-from diw.experiments.provenance import provenance
-from diw.experiments.reproduce import check_filter, order, read_filter, unique_runs
+from diw.experiments.reproduce import check_filter, order, provenance, read_filter, unique_runs
 from diw.experiments.sources import with_method
 from diw.records import Recipe, RunSpec
 

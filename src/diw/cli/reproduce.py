@@ -160,7 +160,7 @@ def _tell(orders: "Sequence[Order]", chosen: "Filter", runs: Path, jobs: int) ->
 
 
 def _record(orders: "Sequence[Order]", folder: Path) -> None:
-    from diw.experiments.provenance import provenance
+    from diw.experiments.reproduce import provenance
 
     made = provenance(sys.argv[1:])
     for one in orders:

@@ -1,17 +1,17 @@
 """The paper's results as data: which experiments there are, and how their networks are trained.
 
 Everything is in TOML files beside this module, under `specs/`, so that an
-installed package has them too: one file a result, one a training protocol, and
-one with every published number.
+installed package has them too: one file per result, one per training protocol,
+and one with every published number.
 """
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cache
 from importlib.resources import files
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 from diw.errors import UsageError
 from diw.records import Published
@@ -23,21 +23,21 @@ ORDER = (
     *("label-noise", "class-prior", "weight-distance", "ablation"),
     *("weights", "tsne", "denoising", "trusted-size", "solver"),
 )
-"""How results are listed: the paper's tables, its figures, then ours; any others after these."""
+"""The order of results: the paper's tables, its figures, then ours; any others follow."""
 
 
 @dataclass(frozen=True)
 class Rule:
-    """Some values of a protocol, the runs they are for and where they come from."""
+    """Some values of a protocol, the runs that they apply to, and where they come from."""
 
     when: Mapping[str, tuple[str, ...]]
-    """Patterns by axis (`data`, `shift`, `method`, `variant`); an absent axis fits everything."""
+    """Patterns by axis (`data`, `shift`, `method`, `variant`); an absent axis fits any value."""
     values: Mapping[str, Any]
     """Entries of the run's spec or recipe; under `fields`, fields of its method."""
     reason: str
 
     def fits(self, place: Mapping[str, str]) -> bool:
-        """Whether the rule is for the run at `place` (axis → value)."""
+        """Whether the rule applies to the run at `place` (axis → value)."""
         return all(
             any(fnmatchcase(place[axis], pattern) for pattern in patterns)
             for axis, patterns in self.when.items()
@@ -46,7 +46,7 @@ class Rule:
 
 @dataclass(frozen=True)
 class Protocol:
-    """How networks are trained, by scale; later rules have the last word."""
+    """How networks are trained, by scale; later rules override earlier ones."""
 
     name: str
     trials: Mapping[str, int]
@@ -60,7 +60,7 @@ class Protocol:
 
 @dataclass(frozen=True)
 class Entry:
-    """One column of a table: a method, perhaps with some fields of its own."""
+    """One column of a table: a method, possibly with values for some of its fields."""
 
     label: str
     method: str
@@ -69,7 +69,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Experiment:
-    """One of the paper's results: its settings, its methods and what is claimed of them."""
+    """One of the paper's results: its settings, its methods and the claims about them."""
 
     name: str
     title: str
@@ -77,18 +77,36 @@ class Experiment:
     about: str
     protocol: Protocol
     published: str | None
-    """The table of `published.toml` that its numbers are set beside."""
+    """The table of `published.toml` that its numbers are compared with."""
     outputs: tuple[str, ...]
     entries: tuple[Entry, ...]
     shifts: tuple[str, ...]
     data: Mapping[str, tuple[str, ...]]
     """The data sets by scale."""
     variants: Mapping[str, tuple[Mapping[str, Any], ...]]
-    """By scale: changes of the protocol that are settings of their own, each with its `label`."""
+    """By scale: changes of the protocol that make a setting of their own, each with a `label`."""
     observe: tuple[str, ...]
     absent: tuple[Mapping[str, Any], ...]
     """Cells that the paper leaves out, with the reason."""
     claims: tuple[Mapping[str, Any], ...]
+
+    def places(self, scale: Scale) -> Iterator["Place"]:
+        """The place of every cell of its tables, setting by setting."""
+        for data in self.data[scale]:
+            for variant in self.variants[scale]:
+                for shift in self.shifts:
+                    for entry in self.entries:
+                        yield Place(data, shift, entry, variant)
+
+
+class Place(NamedTuple):
+    """The place of a cell: a setting, and one of the methods compared in it."""
+
+    data: str
+    shift: str
+    """As the experiment names it; the protocol may add sizes."""
+    entry: Entry
+    variant: Mapping[str, Any] = {"label": ""}
 
 
 @cache
@@ -103,12 +121,12 @@ def catalogue() -> dict[str, Experiment]:
 
 
 def find_experiments(names: tuple[str, ...]) -> list[Experiment]:
-    """The experiments of these names, each once; "all" is every one."""
+    """The experiments of these names, without repetition; "all" for every one."""
     known = catalogue()
     wanted = list(known) if "all" in names else list(dict.fromkeys(names))
     for name in wanted:
         if name not in known:
-            raise UsageError(f"name: there is no {name!r}; choose all or {', '.join(known)}")
+            raise UsageError(f"name: unknown result {name!r}; choose all or {', '.join(known)}")
     return [known[name] for name in wanted]
 
 

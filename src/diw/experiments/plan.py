@@ -1,13 +1,12 @@
 """From an experiment to its runs: every cell of its table with the specs of its trials.
 
-Results share runs: a run is named by the hash of its spec, and the spec of a
-cell depends on its protocol alone. What is observed in a run is the union of
-what all results ask of it, so that one training serves the tables and the
-figures.
+Results share runs: a run is named by the hash of its spec, and the specs of a
+cell depend on its protocol alone. A run has the observers that any of the
+results asks for, so that one training serves the tables and the figures.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from functools import cache
 from importlib.util import find_spec
@@ -15,12 +14,12 @@ from typing import Any, Literal
 
 from diw.data import BENCHMARKS, find
 from diw.errors import UsageError
-from diw.experiments.catalogue import Entry, Experiment, Protocol, Scale, catalogue
+from diw.experiments.catalogue import Entry, Experiment, Place, Protocol, Scale, catalogue
 from diw.experiments.catalogue import published as published_numbers
 from diw.experiments.sources import with_method
 from diw.records import Published, Recipe, RunSpec
 
-State = Literal["planned", "no data", "absent"]
+CellState = Literal["planned", "no data", "absent"]
 
 _RECIPE = frozenset(field.name for field in fields(Recipe))
 _SPEC = frozenset(
@@ -29,28 +28,28 @@ _SPEC = frozenset(
 
 
 @dataclass(frozen=True)
-class Cell:
-    """One number of a table: a method in a setting, over its trials."""
+class PlannedCell:
+    """One number of a table before it is known: a method in a setting, and its runs."""
 
     data: str
     shift: str
-    """As the experiment names it; the spec's own may add sizes."""
+    """As the experiment names it; the specs' own may add sizes."""
     variant: str
     entry: Entry
-    state: State
+    state: CellState
     reason: str
     """Why a cell is not planned."""
     synthetic: bool
-    """Whether generated images stand in for a benchmark that is not here (smoke alone)."""
+    """Whether generated images replace a benchmark whose files are missing (smoke only)."""
     specs: tuple[RunSpec, ...]
-    """One a trial, by seed; empty unless planned."""
+    """One per trial, by seed; empty unless planned."""
     published: Mapping[str, Published]
     """By metric: `accuracy`, or `mae` and `rmse`."""
 
 
 def plan(
     experiment: Experiment, scale: Scale, trials: int | None = None, device: str = "cpu"
-) -> list[Cell]:
+) -> list[PlannedCell]:
     """Every cell of an experiment, setting by setting.
 
     Args:
@@ -59,86 +58,28 @@ def plan(
         trials: Seeds 0, 1, …; None for as many as the protocol has at this scale.
         device: Where the networks train; a part of the specs.
     """
-    count = experiment.protocol.trials[scale] if trials is None else trials
-    return [
-        _cell(experiment, scale, data, shift, variant, entry, count, device)
-        for data in experiment.data[scale]
-        for variant in experiment.variants[scale]
-        for shift in experiment.shifts
-        for entry in experiment.entries
-    ]
+    seeds = range(experiment.protocol.trials[scale] if trials is None else trials)
+    return [_cell(experiment, scale, place, seeds, device) for place in experiment.places(scale)]
 
 
-def _cell(
-    experiment: Experiment,
-    scale: Scale,
-    data: str,
-    shift: str,
-    variant: Mapping[str, Any],
-    entry: Entry,
-    trials: int,
-    device: str,
-) -> Cell:
-    base = base_spec(experiment.protocol, scale, data, shift, entry, variant)
-    state, reason, synthetic = _state(experiment, scale, entry, base)
-    specs: tuple[RunSpec, ...] = ()
-    if state == "planned":
-        watched = replace(base, observe=_observed(scale).get(_identity(base), ()))
-        specs = tuple(
-            replace(watched, synthetic_ok=synthetic, device=device, seed=seed)
-            for seed in range(trials)
-        )
-    numbers = {
-        metric: number
-        for (table, *place, metric, method), number in published_numbers().items()
-        if (table, place, method) == (experiment.published, [data, shift], entry.label)
-    }
-    label = str(variant["label"])
-    return Cell(data, shift, label, entry, state, reason, synthetic, specs, numbers)
+def base_spec(protocol: Protocol, scale: Scale, place: Place) -> RunSpec:
+    """The spec of a run by the protocol's rules, for seed 0 and without observers.
 
-
-def _state(
-    experiment: Experiment, scale: Scale, entry: Entry, spec: RunSpec
-) -> tuple[State, str, bool]:
-    data = spec.data
-    for absent in experiment.absent:
-        if data == absent["data"] and entry.label in absent["methods"]:
-            return "absent", absent["reason"], False
-    if spec.method_fields.get("solver") == "cvxopt" and find_spec("cvxopt") is None:
-        reason = f"{entry.label} needs cvxopt here: pip install 'diw[released]'"
-        return "absent", reason, False
-    if data not in BENCHMARKS or find(BENCHMARKS[data]) is not None:
-        return "planned", "", False
-    if scale == "smoke":
-        return "planned", "", True
-    return "no data", f"{data} is not here; get it with: diw data fetch {data}", False
-
-
-def base_spec(
-    protocol: Protocol,
-    scale: Scale,
-    data: str,
-    shift: str,
-    entry: Entry,
-    variant: Mapping[str, Any] | None = None,
-) -> RunSpec:
-    """The spec of one run by the protocol's rules, for seed 0 and observing nothing.
-
-    A method takes those `fields` of the rules that it has, and its entry's own on top.
+    A method takes those `fields` of the rules that it has; its entry's own override them.
     """
     from diw.weighting import find as find_method
 
+    data, shift, entry, variant = place
     method = find_method(entry.method).name
     values: dict[str, Any] = {}
     method_fields: dict[str, Any] = {}
-    place = {"data": data, "shift": shift, "method": method}
-    place["variant"] = str((variant or {}).get("label", ""))
+    axes = {"data": data, "shift": shift, "method": method, "variant": str(variant["label"])}
     for rule in protocol.rules[scale]:
-        if rule.fits(place):
+        if rule.fits(axes):
             values |= {key: value for key, value in rule.values.items() if key != "fields"}
             method_fields |= rule.values.get("fields", {})
     notes = ("label", "reason", "scales")
-    values |= {key: value for key, value in (variant or {}).items() if key not in notes}
+    values |= {key: value for key, value in variant.items() if key not in notes}
     values["shift"] = str(values.get("shift", "{shift}")).format(shift=shift)
     unknown = values.keys() - _RECIPE - _SPEC
     if unknown:
@@ -153,19 +94,53 @@ def base_spec(
     return replace(spec, method=name, method_fields=dict(all_fields))
 
 
+def _cell(
+    experiment: Experiment, scale: Scale, place: Place, seeds: Iterable[int], device: str
+) -> PlannedCell:
+    data, shift, entry, variant = place
+    base = base_spec(experiment.protocol, scale, place)
+    state, reason, synthetic = _state(experiment, scale, entry, base)
+    specs: tuple[RunSpec, ...] = ()
+    if state == "planned":
+        watched = replace(base, observe=_observed(scale).get(_identity(base), ()))
+        specs = tuple(
+            replace(watched, synthetic_ok=synthetic, device=device, seed=seed) for seed in seeds
+        )
+    numbers = {
+        metric: number
+        for (table, *where, metric, method), number in published_numbers().items()
+        if (table, where, method) == (experiment.published, [data, shift], entry.label)
+    }
+    label = str(variant["label"])
+    return PlannedCell(data, shift, label, entry, state, reason, synthetic, specs, numbers)
+
+
+def _state(
+    experiment: Experiment, scale: Scale, entry: Entry, spec: RunSpec
+) -> tuple[CellState, str, bool]:
+    """A cell's state, the reason if it is not planned, and whether it needs generated images."""
+    data = spec.data
+    for absent in experiment.absent:
+        if data == absent["data"] and entry.label in absent["methods"]:
+            return "absent", absent["reason"], False
+    if spec.method_fields.get("solver") == "cvxopt" and find_spec("cvxopt") is None:
+        reason = f"{entry.label} needs cvxopt here: pip install 'diw[released]'"
+        return "absent", reason, False
+    if data not in BENCHMARKS or find(BENCHMARKS[data]) is not None:
+        return "planned", "", False
+    if scale == "smoke":
+        return "planned", "", True
+    return "no data", f"{data} is not here; get it with: diw data fetch {data}", False
+
+
 @cache
 def _observed(scale: Scale) -> dict[str, tuple[str, ...]]:
-    """What all experiments together want to observe in each run of a scale."""
+    """The observers of each run of a scale: those that any experiment asks for."""
     wanted: dict[str, set[str]] = {}
     for experiment in catalogue().values():
-        if not experiment.observe:
-            continue
-        for data in experiment.data[scale]:
-            for shift in experiment.shifts:
-                for variant in experiment.variants[scale]:
-                    for entry in experiment.entries:
-                        spec = base_spec(experiment.protocol, scale, data, shift, entry, variant)
-                        wanted.setdefault(_identity(spec), set()).update(experiment.observe)
+        for place in experiment.places(scale) if experiment.observe else ():
+            spec = base_spec(experiment.protocol, scale, place)
+            wanted.setdefault(_identity(spec), set()).update(experiment.observe)
     return {identity: tuple(sorted(names)) for identity, names in wanted.items()}
 
 
@@ -188,7 +163,7 @@ def _method(name: str, given: str) -> tuple[str, dict[str, Any]]:
     return spec.method, dict(spec.method_fields)
 
 
-def cell_json(cell: Cell) -> dict[str, Any]:
+def cell_json(cell: PlannedCell) -> dict[str, Any]:
     """A cell as JSON values, its runs by seed as the names of their folders."""
     from diw.records import spec_hash
 

@@ -1,17 +1,22 @@
-"""One command's worth of experiments: which runs they need, and what is written about them."""
+"""Experiments as a command asks for them: their runs, a filter, the record of what was asked."""
 
+import os
+import platform
+import subprocess
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from diw._version import __version__
 from diw.errors import UsageError
 from diw.experiments.catalogue import Experiment, Scale
-from diw.experiments.plan import Cell, cell_json, plan
+from diw.experiments.plan import PlannedCell, cell_json, plan
 from diw.records import EXPERIMENT, RunSpec, write_json
 
 AXES = {"method": "method", "noise": "shift", "shift": "shift", "data": "data", "seed": "seed"}
-"""What `--only` may name; noise is the shift under its everyday name."""
+"""The axes of `--only`; noise is another name of shift."""
 
 Filter = Mapping[str, frozenset[str]]
 
@@ -22,18 +27,18 @@ class Order:
 
     experiment: Experiment
     scale: Scale
-    cells: tuple[Cell, ...]
+    cells: tuple[PlannedCell, ...]
 
     def specs(self, only: Filter) -> list[RunSpec]:
-        """The runs that a filter leaves, cell by cell."""
+        """The runs that pass a filter, cell by cell."""
         return [spec for cell in self.cells for spec in cell.specs if _chosen(cell, spec, only)]
 
     def write(self, folder: Path, made: Mapping[str, str]) -> Path:
-        """Write what was asked to `folder/NAME/experiment.json`; reports start from there.
+        """Write what was asked for to `folder/NAME/experiment.json`; reports start from there.
 
         Args:
-            folder: Of the reproduction; runs are in its `runs`.
-            made: See `diw.experiments.provenance`.
+            folder: The folder of the reproduction; runs are in its `runs`.
+            made: See `provenance`.
         """
         own = folder / self.experiment.name
         own.mkdir(parents=True, exist_ok=True)
@@ -85,7 +90,7 @@ def read_filter(texts: Sequence[str]) -> dict[str, frozenset[str]]:
 
 
 def check_filter(only: Filter, orders: Sequence[Order]) -> None:
-    """Refuse a value that none of the experiments has: a typing error would run nothing."""
+    """Refuse a value that none of the experiments has: a typing error would select no run."""
     known = {
         "method": {cell.entry.label for one in orders for cell in one.cells},
         "shift": {cell.shift for one in orders for cell in one.cells},
@@ -98,7 +103,7 @@ def check_filter(only: Filter, orders: Sequence[Order]) -> None:
             raise UsageError(f"only: no {axis} {unknown[0]!r} here; choose from {choices}")
 
 
-def _chosen(cell: Cell, spec: RunSpec, only: Filter) -> bool:
+def _chosen(cell: PlannedCell, spec: RunSpec, only: Filter) -> bool:
     place = {
         "method": cell.entry.label,
         "shift": cell.shift,
@@ -109,7 +114,7 @@ def _chosen(cell: Cell, spec: RunSpec, only: Filter) -> bool:
 
 
 def _split(text: str) -> list[str]:
-    """By commas before another axis: a class-prior shift has a comma of its own."""
+    """Split at commas that begin another axis: a class-prior shift contains a comma itself."""
     parts: list[str] = []
     for word in text.split(","):
         if parts and "=" not in word:
@@ -126,7 +131,7 @@ def _canonical(axis: str, value: str) -> str:
         try:
             return find(value).name
         except UsageError:
-            return value  # a column of its own name; checked against the plan
+            return value  # the label of a column; checked against the plan
     if axis != "shift":
         return value
     for letter, kind in (("p", "pair"), ("s", "symmetric")):
@@ -135,3 +140,50 @@ def _canonical(axis: str, value: str) -> str:
             if number != value and number.replace(".", "", 1).isdecimal():
                 return f"{kind}:{number}"
     return value
+
+
+def provenance(command: Sequence[str]) -> dict[str, str]:
+    """What made a result, for whoever repeats it: command, versions, commit and machine.
+
+    Args:
+        command: The words of the command line, without the program's name.
+
+    Returns:
+        Facts by name; an unknown one is empty.
+    """
+    from importlib.metadata import version
+
+    return {
+        "command": " ".join(["diw", *command]),
+        "diw": __version__,
+        "commit": _commit(Path(__file__).parent),
+        "Python": platform.python_version(),
+        "torch": version("torch"),
+        "NumPy": version("numpy"),
+        "system": f"{platform.system()} {platform.machine()}",
+        "processor": _processor(),
+        "cores": str(os.cpu_count() or ""),
+    }
+
+
+def _commit(folder: Path) -> str:
+    """The commit of the running source tree, marked if it has uncommitted changes; or nothing."""
+    try:
+        words = ["git", "-C", str(folder), "describe", "--always", "--dirty", "--abbrev=12"]
+        found = subprocess.run(words, capture_output=True, text=True, timeout=10, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return found.stdout.strip()
+
+
+def _processor() -> str:
+    if sys.platform == "linux":
+        try:
+            lines = Path("/proc/cpuinfo").read_text().splitlines()
+        except OSError:
+            lines = []
+        for line in lines:
+            name, _, value = line.partition(":")
+            if name.strip() == "model name":
+                return value.strip()
+    return platform.processor()
