@@ -39,18 +39,19 @@ def test_readme_snippets_run(place: int, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_the_example_method_of_contributing_is_a_method(tmp_path: Path) -> None:
-    (example,) = blocks("CONTRIBUTING.md")
-    (tmp_path / "easy.py").write_text(example)
+def test_the_example_methods_of_contributing_are_methods(tmp_path: Path) -> None:
+    for name, example in zip(("easy", "composed"), blocks("CONTRIBUTING.md"), strict=True):
+        (tmp_path / f"{name}.py").write_text(example)
     program = (
         BROUGHT
-        + "import easy, diw\n"
+        + "import composed, easy, diw\n"
         + "objective = diw.Objective(model, 'easy', (x_trusted, y_trusted))\n"
         + "weights = objective.weigh((x, y)).train\n"
         + "assert weights.shape == (512,) and abs(weights.mean() - 1) < 1e-5\n"
         + "from diw.weighting import describe, make\n"
         + "assert describe(easy.Easy)[0].text == 'τ, in units of the loss.'\n"
         + "assert make('easy', {'temperature': '2'}).temperature == 2.0\n"
+        + "assert make('siw-logits').name == 'siw-logits'\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True
