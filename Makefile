@@ -27,11 +27,12 @@ $(VENV)/.dev: $(VENV)/.run
 run: $(VENV)/.run  ## Compare uniform training with DIW on mislabelled images (a few minutes)
 	$(BIN)/diw compare
 
-lint: $(VENV)/.dev  ## Check style, types and the direction of imports
+lint: $(VENV)/.dev  ## Check style, types, the direction of imports and dead code
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/pyright
 	$(BIN)/lint-imports
+	$(BIN)/vulture
 
 test: lint  ## Lint, then run every test
 	$(ONE_THREAD) $(BIN)/pytest -n 2
