@@ -58,9 +58,9 @@ def test_the_numbers_of_a_text_are_fields_of_its_stages(text, stages):
 def test_files_are_named_when_parsed_and_read_when_applied():
     matrix, mixture = parse_shift("matrix:a.npy+contaminated:b.csv").stages
     assert isinstance(matrix, Matrix)
-    assert (matrix.name, matrix.source, matrix.transition) == ("matrix", "a.npy", None)
+    assert (matrix.name, matrix.matrix) == ("matrix", "a.npy")
     assert isinstance(mixture, Contaminated)
-    assert (mixture.rate, mixture.source) == (None, "b.csv")
+    assert (mixture.name, mixture.mixture) == ("contaminated", "b.csv")
     for text in ("matrix:nowhere.npy", "contaminated:nowhere.csv"):
         with pytest.raises(UsageError, match="no such file"):
             parse_shift(text).apply([0, 1], 2, 0)
@@ -91,8 +91,8 @@ def test_numbers_may_hold_a_plus():
         ("pair:-0.1", r"lies in \[0, 1\), got -0.1"),
         ("pair:nan", "not finite"),
         ("contaminated:1.5", r"lies in \[0, 1\)"),
-        ("contaminated", "needs a rate or a file"),
-        ("matrix", "needs a file"),
+        ("contaminated", r"write contaminated:RATE\|FILE"),
+        ("matrix", "write matrix:FILE"),
         ("prior:0.2", "write prior:MINORITY,RATIO"),
         ("prior:1,10", r"lies in \[0, 1\)"),
         ("prior:0.2,0.5", "at least 1"),

@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from diw.errors import UsageError
-from diw.shifts import parse_shift
-from diw.shifts.priors import class_sizes, long_tail_shares, prior_shares
+from diw.shifts import LongTail, Prior, parse_shift
+from diw.shifts.priors import class_sizes
 
 
 def balanced(per_class: int, k: int = 10) -> np.ndarray:
@@ -44,16 +44,16 @@ def test_largest_size_that_the_data_allow_is_the_default():
 def test_long_tail_falls_exponentially():
     shifted = parse_shift("longtail:100").apply(balanced(1000, 3), 3, 0)
     assert np.bincount(shifted.targets).tolist() == [1000, 100, 10]
-    assert np.allclose(long_tail_shares(100, 3), [1, 0.1, 0.01])
+    assert np.allclose(LongTail(100).shares(3), [1, 0.1, 0.01])
     one_row_each = [shifted.true_weights[shifted.targets == c][0] for c in range(3)]
     assert np.allclose(np.divide(one_row_each, one_row_each[0]), [1, 10, 100])
 
 
 def test_shares_refuse_a_fraction_that_makes_no_class_or_all():
     with pytest.raises(UsageError, match="0 minority"):
-        prior_shares(0.01, 10, 10)
+        Prior(0.01, 10).shares(10)
     with pytest.raises(UsageError, match="10 minority"):
-        prior_shares(0.99, 10, 10)
+        Prior(0.99, 10).shares(10)
 
 
 def test_sizes_refuse_more_rows_than_there_are_and_classes_without_rows():

@@ -8,27 +8,13 @@ and inputs are read only where a mini-batch is taken. Inputs are held in memory
 """
 
 from dataclasses import dataclass, field, replace
-from typing import Literal, Protocol, final
+from typing import Literal, final
 
 import torch
 from torch import Tensor
 
 from diw.data.encoding import Encoding
-
-
-class Inputs(Protocol):
-    """Rows that can be read by index, in memory or not."""
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The shape of one row, channels first for images."""
-        ...
-
-    def __len__(self) -> int: ...
-
-    def take(self, index: Tensor) -> Tensor:
-        """Rows `index` (b,) as a float32 tensor (b, *shape), ready for the network."""
-        ...
+from diw.shifts.shift import Inputs
 
 
 @final

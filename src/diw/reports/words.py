@@ -96,11 +96,11 @@ def _stage_in_words(stage: Stage) -> str:
             return f"{_percent(rate)} symmetric label noise"
         case Pair(rate=rate):
             return f"{_percent(rate)} pair-flip label noise"
-        case Matrix(source=source):
+        case Matrix(matrix=str(source)):
             return f"label noise by {source}"
-        case Contaminated(rate=None, source=source):
+        case Contaminated(mixture=str(source)):
             return f"contamination of the classes by {source}"
-        case Contaminated(rate=float(rate)):
+        case Contaminated(mixture=float() | int() as rate):
             return f"{_percent(rate)} contamination of the classes"
         case Prior(minority=minority, ratio=ratio):
             return f"class-prior shift ({_percent(minority)} minority, {number_text(ratio)}:1)"

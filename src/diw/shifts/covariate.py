@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from diw.errors import UsageError
-from diw.shifts.shift import Floats, InputRows, Ints, Passage, Stage, number_text
+from diw.shifts.shift import Floats, Inputs, Ints, Passage, Stage
 
 _CHUNK = 1 << 22
 """Numbers read at a time: inputs may be larger than memory."""
@@ -20,16 +20,15 @@ _SAMPLE = 1000
 
 
 def keep_probability(position: npt.ArrayLike, strength: float) -> Floats:
-    """s(x) = exp(-strength · max(0, z)): one side is kept whole, the other thins out.
+    """(n,) s(x) = exp(-strength · max(0, z)) of standardised positions z along the direction.
 
-    Args:
-        position: (n,) standardised positions z along the direction.
-        strength: 0 keeps every row; 1 keeps a row at one standard deviation with probability 1/e.
+    One side is kept whole, the other thins out: strength 1 keeps a row at one standard deviation
+    with probability 1/e.
     """
     return np.exp(-strength * np.maximum(0.0, np.asarray(position, np.float64)))
 
 
-def principal_direction(inputs: InputRows, rng: np.random.Generator) -> Floats:
+def principal_direction(inputs: Inputs, rng: np.random.Generator) -> Floats:
     """(d,) unit vector of largest variance in a sample of rows, its largest entry positive.
 
     The sign is fixed because that of an eigenvector is not.
@@ -49,7 +48,7 @@ def principal_direction(inputs: InputRows, rng: np.random.Generator) -> Floats:
     return direction * np.sign(direction[np.abs(direction).argmax()])
 
 
-def positions(inputs: InputRows, direction: npt.ArrayLike) -> Floats:
+def positions(inputs: Inputs, direction: npt.ArrayLike) -> Floats:
     """(n,) projections of all rows on `direction` (d,), standardised; read in chunks."""
     along = np.asarray(direction, np.float64)
     rows = max(1, _CHUNK // len(along))
@@ -65,7 +64,7 @@ def positions(inputs: InputRows, direction: npt.ArrayLike) -> Floats:
     return (z - z.mean()) / spread
 
 
-def _read(inputs: InputRows, rows: Ints) -> Floats:
+def _read(inputs: Inputs, rows: Ints) -> Floats:
     import torch
 
     return inputs.take(torch.from_numpy(rows)).flatten(1).double().numpy()
@@ -83,15 +82,15 @@ class Covariate(Stage):
     """
 
     name: ClassVar[str] = "covariate"
-    moves_labels: ClassVar[bool] = False
+    usage: ClassVar[str] = "STRENGTH[,FEATURE]"
     strength: float
     feature: int | None = None
 
-    @property
-    def values(self) -> str:
-        """STRENGTH[,FEATURE]."""
-        feature = "" if self.feature is None else f",{self.feature}"
-        return f"{number_text(self.strength)}{feature}"
+    def __post_init__(self) -> None:
+        self.check(self.strength >= 0, "strength", "is not negative", self.strength)
+        if self.feature is not None:
+            whole = self.feature >= 0 and not self.feature % 1
+            self.check(whole, "feature", "is a column number", self.feature)
 
     def act(self, passage: Passage, rng: np.random.Generator) -> None:
         """Drop rows; s(x) is measured over all rows, as they were before the shift."""
@@ -107,7 +106,7 @@ class Covariate(Stage):
         passage.facts["kept_probability"] = float(probability.mean())
         passage.drop_to((drawn < probability) | passage.kept_protected)
 
-    def _direction(self, inputs: InputRows, rng: np.random.Generator) -> Floats:
+    def _direction(self, inputs: Inputs, rng: np.random.Generator) -> Floats:
         if self.feature is None:
             return principal_direction(inputs, rng)
         width = int(np.prod(inputs.shape))

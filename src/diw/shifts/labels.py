@@ -5,6 +5,7 @@ Fang et al. 2020, Section 3. Class-conditional noise fixes what becomes of a tru
 Σ_y p(y | ỹ) p_te(x | y), with p(y | ỹ) as `C[ỹ, y]` here.
 """
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, final
@@ -14,22 +15,7 @@ import numpy.typing as npt
 
 from diw.errors import UsageError
 from diw.shifts.priors import class_sizes, resample
-from diw.shifts.shift import Floats, Ints, Passage, Stage, number_text
-
-
-def pair_matrix(rate: float, num_classes: int) -> Floats:
-    """T (k, k) of pair flip: class j becomes j + 1 (mod k) with probability `rate`."""
-    _check_rate(rate)
-    return (1 - rate) * np.eye(num_classes) + rate * np.roll(np.eye(num_classes), 1, axis=1)
-
-
-def symmetric_matrix(rate: float, num_classes: int) -> Floats:
-    """T (k, k) of symmetric flip: any other class, with probability `rate` / (k - 1) each."""
-    _check_rate(rate)
-    if num_classes < 2:
-        return np.eye(num_classes)
-    off = rate / (num_classes - 1)
-    return np.full((num_classes, num_classes), off) + (1 - rate - off) * np.eye(num_classes)
+from diw.shifts.shift import Floats, Ints, Passage, Stage
 
 
 def flip(targets: npt.ArrayLike, matrix: npt.ArrayLike, rng: np.random.Generator) -> Ints:
@@ -75,68 +61,65 @@ def move_labels(passage: Passage, transition: Floats, rng: np.random.Generator) 
     passage.through = passage.through @ transition
 
 
-@final
 @dataclass(frozen=True)
-class Pair(Stage):
-    """Pair flip with probability `rate`."""
+class Flip(Stage):
+    """Label noise by a transition matrix that follows from one rate."""
+
+    usage: ClassVar[str] = "RATE"
+    moves_labels: ClassVar[bool] = True
+    rate: float
+
+    def __post_init__(self) -> None:
+        self.check(0 <= self.rate < 1, "rate", "lies in [0, 1)", self.rate)
+
+    @abstractmethod
+    def transition(self, num_classes: int) -> Floats:
+        """T (k, k), rows the true classes, columns the given ones."""
+
+    def act(self, passage: Passage, rng: np.random.Generator) -> None:
+        """Flip labels."""
+        move_labels(passage, self.transition(passage.num_classes), rng)
+
+
+@final
+class Pair(Flip):
+    """Pair flip: class j becomes j + 1 (mod k) with probability `rate`."""
 
     name: ClassVar[str] = "pair"
-    moves_labels: ClassVar[bool] = True
-    rate: float
 
-    @property
-    def values(self) -> str:
-        """RATE."""
-        return number_text(self.rate)
-
-    def act(self, passage: Passage, rng: np.random.Generator) -> None:
-        """Flip labels."""
-        move_labels(passage, pair_matrix(self.rate, passage.num_classes), rng)
+    def transition(self, num_classes: int) -> Floats:
+        """T (k, k), the rate to the right of the diagonal."""
+        same = np.eye(num_classes)
+        return (1 - self.rate) * same + self.rate * np.roll(same, 1, axis=1)
 
 
 @final
-@dataclass(frozen=True)
-class Symmetric(Stage):
-    """Symmetric flip with probability `rate`."""
+class Symmetric(Flip):
+    """Symmetric flip: any other class, with probability `rate` / (k - 1) each."""
 
     name: ClassVar[str] = "symmetric"
-    moves_labels: ClassVar[bool] = True
-    rate: float
 
-    @property
-    def values(self) -> str:
-        """RATE."""
-        return number_text(self.rate)
-
-    def act(self, passage: Passage, rng: np.random.Generator) -> None:
-        """Flip labels."""
-        move_labels(passage, symmetric_matrix(self.rate, passage.num_classes), rng)
+    def transition(self, num_classes: int) -> Floats:
+        """T (k, k), the same everywhere off the diagonal."""
+        if num_classes < 2:
+            return np.eye(num_classes)
+        off = self.rate / (num_classes - 1)
+        return off + (1 - self.rate - off) * np.eye(num_classes)
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class Matrix(Stage):
-    """Any transition matrix T (k, k), rows the true classes, columns the given ones.
-
-    Attributes:
-        source: The file that holds T, or a name for `transition`.
-        transition: T itself; None to read it from `source` when the shift is applied.
-    """
+    """Any transition matrix T (k, k), or the file that holds it, read when the shift is applied."""
 
     name: ClassVar[str] = "matrix"
+    usage: ClassVar[str] = "FILE"
     moves_labels: ClassVar[bool] = True
-    source: str
-    transition: Floats | None = None
-
-    @property
-    def values(self) -> str:
-        """FILE."""
-        return self.source
+    matrix: str | Floats
 
     def act(self, passage: Passage, rng: np.random.Generator) -> None:
-        """Flip labels."""
-        transition = read_matrix(self.source) if self.transition is None else self.transition
-        check_size(transition, passage.num_classes, self.source)
+        """Flip labels, and record T."""
+        transition = read_matrix(self.matrix, passage.num_classes)
         passage.facts["transition"] = transition.tolist()
         move_labels(passage, transition, rng)
 
@@ -168,28 +151,27 @@ class Contaminated(Stage):
     """Given classes that are mixtures of true ones, with p(ỹ) as the classes were before.
 
     Attributes:
-        rate: The share of other classes in each given class, in equal parts; None for a `mixture`.
-        source: The file that holds C, or a name for `mixture`; used when there is no rate.
-        mixture: C (k, k), rows the given classes, columns the true ones; None to read it from
-            `source` when the shift is applied.
+        mixture: The share of other classes in each given class, in equal parts; or C (k, k), rows
+            the given classes, columns the true ones; or the file that holds C, read when the shift
+            is applied.
     """
 
     name: ClassVar[str] = "contaminated"
+    usage: ClassVar[str] = "RATE|FILE"
     moves_labels: ClassVar[bool] = True
-    rate: float | None = None
-    source: str = ""
-    mixture: Floats | None = None
+    mixture: float | str | Floats
 
-    @property
-    def values(self) -> str:
-        """RATE or FILE."""
-        return self.source if self.rate is None else number_text(self.rate)
+    def __post_init__(self) -> None:
+        if isinstance(self.mixture, (int, float)):
+            self.check(0 <= self.mixture < 1, "rate", "lies in [0, 1)", self.mixture)
 
     def act(self, passage: Passage, rng: np.random.Generator) -> None:
         """Drop rows until the true classes are as q, then flip labels by T."""
         k = passage.num_classes
-        mixture = self._mixture(k)
-        check_size(mixture, k, self.source)
+        if isinstance(self.mixture, (int, float)):
+            mixture = Symmetric(self.mixture).transition(k)
+        else:
+            mixture = read_matrix(self.mixture, k)
         counts = np.bincount(passage.targets, minlength=k)
         present = counts > 0
         if ((mixture[present] > 0) & ~present).any():
@@ -206,38 +188,31 @@ class Contaminated(Stage):
         resample(passage, sizes, rng)
         move_labels(passage, transition, rng)
 
-    def _mixture(self, num_classes: int) -> Floats:
-        if self.rate is not None:
-            return symmetric_matrix(self.rate, num_classes)
-        return read_matrix(self.source) if self.mixture is None else self.mixture
+
+def read_matrix(source: str | npt.ArrayLike, num_classes: int) -> Floats:
+    """A stochastic matrix (k, k), given or in a file, for a data set of k classes.
+
+    The file is a .npy file, or text with one line per row (commas or blanks).
+    """
+    if isinstance(source, str):
+        name, values = source, _read_numbers(Path(source))
+    else:
+        name, values = "matrix", source
+    matrix = check_stochastic(values, name)
+    k = len(matrix)
+    if k != num_classes:
+        raise UsageError(f"{name}: {k} x {k}, but the data have {num_classes} classes")
+    return matrix
 
 
-def check_size(matrix: Floats, num_classes: int, source: str) -> None:
-    """Refuse a matrix made for another number of classes."""
-    if len(matrix) != num_classes:
-        raise UsageError(
-            f"{source}: {len(matrix)} x {len(matrix)}, but the data have {num_classes} classes"
-        )
-
-
-def read_matrix(path: str) -> Floats:
-    """A stochastic matrix from a .npy file or a text file (commas or blanks, one line per row)."""
-    file = Path(path)
+def _read_numbers(file: Path) -> Floats:
     try:
         if file.suffix == ".npy":
-            values = np.load(file, allow_pickle=False)
-        else:
-            lines = file.read_text(encoding="utf-8").replace(",", " ").split("\n")
-            values = [[float(cell) for cell in line.split()] for line in lines if line.strip()]
-        return check_stochastic(np.asarray(values, np.float64), path)
-    except UsageError:
-        raise
+            return np.asarray(np.load(file, allow_pickle=False), np.float64)
+        lines = file.read_text(encoding="utf-8").replace(",", " ").split("\n")
+        rows = [[float(cell) for cell in line.split()] for line in lines if line.strip()]
+        return np.asarray(rows, np.float64)
     except FileNotFoundError:
-        raise UsageError(f"{path}: no such file") from None
+        raise UsageError(f"{file}: no such file") from None
     except (OSError, ValueError, EOFError) as error:
-        raise UsageError(f"{path}: not a matrix of numbers: {error}") from None
-
-
-def _check_rate(rate: float) -> None:
-    if not 0 <= rate < 1:
-        raise UsageError(f"rate: a noise rate lies in [0, 1), got {rate:g}")
+        raise UsageError(f"{file}: not a matrix of numbers: {error}") from None

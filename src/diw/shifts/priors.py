@@ -4,6 +4,7 @@ Fang et al. 2020, Section 5 (class-prior shift): a fraction μ of the classes ar
 and a majority class has ρ times as many rows as a minority one.
 """
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar, final
 
@@ -11,31 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from diw.errors import UsageError
-from diw.shifts.shift import Floats, Ints, Passage, Stage, number_text
-
-
-def prior_shares(minority: float, ratio: float, num_classes: int) -> Floats:
-    """(k,) relative class sizes: 1 for majority classes, 1 / ρ for the last μk classes.
-
-    Args:
-        minority: μ, the fraction of minority classes, in [0, 1).
-        ratio: ρ ≥ 1, majority size over minority size.
-        num_classes: k.
-    """
-    few = round(minority * num_classes)
-    if (few == 0 and minority > 0) or few == num_classes:
-        raise UsageError(
-            f"shift: prior with {minority:g} of {num_classes} classes makes {few} minority "
-            f"classes, expected 1..{num_classes - 1}"
-        )
-    shares = np.ones(num_classes)
-    shares[num_classes - few :] = 1 / ratio
-    return shares
-
-
-def long_tail_shares(ratio: float, num_classes: int) -> Floats:
-    """(k,) relative class sizes ρ^(-c / (k - 1)): exponential from 1 down to 1 / ρ."""
-    return ratio ** -(np.arange(num_classes) / max(1, num_classes - 1))
+from diw.shifts.shift import Floats, Ints, Passage, Stage
 
 
 def class_sizes(counts: npt.ArrayLike, shares: npt.ArrayLike, largest: int | None = None) -> Ints:
@@ -89,56 +66,77 @@ def resample(passage: Passage, sizes: Ints, rng: np.random.Generator) -> None:
     passage.through = passage.through * chance
 
 
+class ClassSizes(Stage):
+    """A stage that drops rows until the classes have relative sizes `shares`.
+
+    Attributes:
+        ratio: ρ ≥ 1, the size of the largest class over that of the smallest.
+        largest: Rows of a class of share 1; None for the most that the data allow.
+    """
+
+    ratio: float
+    largest: int | None
+
+    def __post_init__(self) -> None:
+        self.check(self.ratio >= 1, "ratio", "is at least 1", self.ratio)
+        if self.largest is not None:
+            whole = self.largest >= 1 and not self.largest % 1
+            self.check(whole, "size", "is a number of rows", self.largest)
+
+    @abstractmethod
+    def shares(self, num_classes: int) -> Floats:
+        """(k,) relative class sizes, the largest 1."""
+
+    def act(self, passage: Passage, rng: np.random.Generator) -> None:
+        """Drop rows."""
+        shares = self.shares(passage.num_classes)
+        if self.largest is None and (shares == 1).all():
+            return  # no shift: classes of unequal size stay as they are
+        counts = np.bincount(passage.targets, minlength=passage.num_classes)
+        resample(passage, class_sizes(counts, shares, self.largest), rng)
+
+
 @final
 @dataclass(frozen=True)
-class Prior(Stage):
-    """The paper's class-prior shift (μ, ρ), the last classes being the minority."""
+class Prior(ClassSizes):
+    """The paper's class-prior shift: μ = `minority` of the classes, the last ones, have fewer rows.
+
+    A minority class has 1 / ρ times the rows of a majority class.
+    """
 
     name: ClassVar[str] = "prior"
-    moves_labels: ClassVar[bool] = False
+    usage: ClassVar[str] = "MINORITY,RATIO[,SIZE]"
     minority: float
     ratio: float
     largest: int | None = None
 
-    @property
-    def values(self) -> str:
-        """MINORITY,RATIO[,SIZE]."""
-        return f"{number_text(self.minority)},{number_text(self.ratio)}{_size(self.largest)}"
+    def __post_init__(self) -> None:
+        self.check(0 <= self.minority < 1, "minority share", "lies in [0, 1)", self.minority)
+        super().__post_init__()
 
-    def act(self, passage: Passage, rng: np.random.Generator) -> None:
-        """Drop rows."""
-        shares = prior_shares(self.minority, self.ratio, passage.num_classes)
-        _reshape(passage, shares, self.largest, rng)
+    def shares(self, num_classes: int) -> Floats:
+        """(k,) relative class sizes: 1 for majority classes, 1 / ρ for the last μk classes."""
+        few = round(self.minority * num_classes)
+        if (few == 0 and self.minority > 0) or few == num_classes:
+            raise UsageError(
+                f"shift: prior with {self.minority:g} of {num_classes} classes makes {few} "
+                f"minority classes, expected 1..{num_classes - 1}"
+            )
+        shares = np.ones(num_classes)
+        shares[num_classes - few :] = 1 / self.ratio
+        return shares
 
 
 @final
 @dataclass(frozen=True)
-class LongTail(Stage):
+class LongTail(ClassSizes):
     """Class sizes that fall exponentially, the first class ρ times the last."""
 
     name: ClassVar[str] = "longtail"
-    moves_labels: ClassVar[bool] = False
+    usage: ClassVar[str] = "RATIO[,SIZE]"
     ratio: float
     largest: int | None = None
 
-    @property
-    def values(self) -> str:
-        """RATIO[,SIZE]."""
-        return f"{number_text(self.ratio)}{_size(self.largest)}"
-
-    def act(self, passage: Passage, rng: np.random.Generator) -> None:
-        """Drop rows."""
-        _reshape(passage, long_tail_shares(self.ratio, passage.num_classes), self.largest, rng)
-
-
-def _reshape(
-    passage: Passage, shares: Floats, largest: int | None, rng: np.random.Generator
-) -> None:
-    if largest is None and (shares == 1).all():
-        return  # no shift: classes of unequal size stay as they are
-    counts = np.bincount(passage.targets, minlength=passage.num_classes)
-    resample(passage, class_sizes(counts, shares, largest), rng)
-
-
-def _size(largest: int | None) -> str:
-    return "" if largest is None else f",{largest}"
+    def shares(self, num_classes: int) -> Floats:
+        """(k,) relative class sizes ρ^(-c / (k - 1)): exponential from 1 down to 1 / ρ."""
+        return self.ratio ** -(np.arange(num_classes) / max(1, num_classes - 1))

@@ -13,12 +13,13 @@ over all rows it is π + (1 - π) · s(x) · M[y, y].
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, final
 
 import numpy as np
 import numpy.typing as npt
 
+from diw.errors import UsageError
 from diw.seeding import numpy_generator
 
 if TYPE_CHECKING:
@@ -35,18 +36,18 @@ def number_text(value: float) -> str:
     return str(int(number)) if number.is_integer() else repr(number)
 
 
-class InputRows(Protocol):
-    """Inputs as covariate shift reads them; `diw.data.Inputs` are such."""
+class Inputs(Protocol):
+    """Rows that can be read by index, in memory or not."""
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The shape of one row."""
+        """The shape of one row, channels first for images."""
         ...
 
     def __len__(self) -> int: ...
 
     def take(self, index: "Tensor") -> "Tensor":
-        """Rows `index` (b,) as (b, *shape)."""
+        """Rows `index` (b,) as a float32 tensor (b, *shape), ready for the network."""
         ...
 
 
@@ -70,7 +71,7 @@ class Passage:
     original: Ints
     num_classes: int
     protected: Bools
-    inputs: InputRows | None
+    inputs: Inputs | None
     keep: Ints
     targets: Ints
     through: Floats
@@ -88,21 +89,25 @@ class Passage:
         self.selected = self.selected[stay]
 
 
+@dataclass(frozen=True)
 class Stage(ABC):
-    """One step of a shift; its numbers are fields of the concrete classes.
+    """One step of a shift; its fields are the values of its text, in their order.
 
     Attributes:
         name: The word before the colon in its text.
+        usage: What is written after the colon.
         moves_labels: Whether it changes labels (and so knows which are wrong).
     """
 
     name: ClassVar[str]
-    moves_labels: ClassVar[bool]
+    usage: ClassVar[str]
+    moves_labels: ClassVar[bool] = False
 
     @property
-    @abstractmethod
     def values(self) -> str:
-        """What stands after the colon in its text."""
+        """What stands after the colon in its text; a field that is None is left out."""
+        given = (getattr(self, each.name) for each in fields(self))
+        return ",".join(_value_text(value) for value in given if value is not None)
 
     @property
     def text(self) -> str:
@@ -112,6 +117,17 @@ class Stage(ABC):
     @abstractmethod
     def act(self, passage: Passage, rng: np.random.Generator) -> None:
         """Change the passage."""
+
+    def check(self, holds: bool, field: str, rule: str, got: float) -> None:
+        """Refuse a field's value unless it `holds` to the rule."""
+        if not holds:
+            raise UsageError(f"shift: the {field} of {self.name} {rule}, got {got:g}")
+
+
+def _value_text(value: float | str | npt.NDArray[Any]) -> str:
+    if isinstance(value, np.ndarray):
+        return "array"
+    return value if isinstance(value, str) else number_text(value)
 
 
 @dataclass(frozen=True)
@@ -160,7 +176,7 @@ class Shift:
         seed: int,
         *,
         protected: npt.ArrayLike | None = None,
-        inputs: InputRows | None = None,
+        inputs: Inputs | None = None,
     ) -> Shifted:
         """Shift a data set; the same arguments always give the same result.
 
@@ -194,7 +210,6 @@ class Shift:
     def _summary(self, passage: Passage) -> Shifted:
         true = passage.original[passage.keep]
         intact = passage.targets == true
-        weights = _true_weights(passage, true, intact)
         facts: dict[str, Any] = {
             "shift": self.text,
             "rows": len(passage.keep),
@@ -205,12 +220,8 @@ class Shift:
         if self.moves_labels:
             facts["flipped"] = int((~intact).sum())
             facts["flip_rate"] = float((~intact).mean()) if len(intact) else 0.0
-        return Shifted(
-            keep=passage.keep,
-            targets=passage.targets,
-            true_weights=weights,
-            facts=facts,
-        )
+        weights = _true_weights(passage, true, intact)
+        return Shifted(passage.keep, passage.targets, weights, facts)
 
 
 def _true_weights(passage: Passage, true: Ints, intact: Bools) -> Floats | None:
