@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from diw.data import Dataset, Inputs
 from diw.data.arrays import MappedInputs
-from diw.data.dataset import JoinedInputs, SubsetInputs, TensorInputs, select_inputs
+from diw.data.dataset import JoinedInputs, SubsetInputs, TensorInputs
 from diw.data.images import ImageInputs
 
 ROWS = 12
@@ -24,13 +24,11 @@ def kinds(tmp_path) -> list[Inputs]:
     held = TensorInputs(torch.from_numpy(images)[:, None])
     return [
         held,
-        MappedInputs(np.load(tmp_path / "X.npy", mmap_mode="r")),
-        MappedInputs(images[..., None], channels_last=True),
+        MappedInputs(np.load(tmp_path / "X.npy", mmap_mode="r")[:, None]),
+        MappedInputs(images[..., None].transpose(0, 3, 1, 2)),
         ImageInputs(files, (1, 5, 7)),
         SubsetInputs(held, torch.arange(ROWS)),
-        JoinedInputs(
-            select_inputs(held, torch.arange(5)), select_inputs(held, torch.arange(5, 12))
-        ),
+        JoinedInputs(SubsetInputs(held, torch.arange(5)), SubsetInputs(held, torch.arange(5, 12))),
     ]
 
 
@@ -52,18 +50,10 @@ def test_what_was_taken_may_be_changed(tmp_path):
         assert torch.equal(inputs.take(torch.arange(ROWS)), before)
 
 
-def test_colour_images_with_channels_last():
-    images = np.random.default_rng(0).integers(0, 256, (4, 5, 7, 3), np.uint8)
-    inputs = MappedInputs(images, channels_last=True)
-    assert inputs.shape == (3, 5, 7)
-    expected = torch.from_numpy(images).permute(0, 3, 1, 2) / 255
-    assert torch.equal(inputs.take(torch.arange(4)), expected)
-
-
 def test_a_selection_of_a_selection_is_one_selection():
     base = TensorInputs(torch.arange(10.0)[:, None])
-    once = select_inputs(base, torch.tensor([9, 7, 5, 3]))
-    twice = select_inputs(once, torch.tensor([2, 0]))
+    once = SubsetInputs(base, torch.tensor([9, 7, 5, 3]))
+    twice = SubsetInputs(once, torch.tensor([2, 0]))
     assert twice.base is base
     assert twice.take(torch.arange(2)).ravel().tolist() == [5, 9]
 
@@ -71,7 +61,7 @@ def test_a_selection_of_a_selection_is_one_selection():
 @given(st.lists(st.integers(0, 9), max_size=20), st.data())
 def test_selecting_is_indexing(rows, data):
     base = TensorInputs(torch.arange(10.0)[:, None])
-    chosen = select_inputs(base, torch.tensor(rows, dtype=torch.int64))
+    chosen = SubsetInputs(base, torch.tensor(rows, dtype=torch.int64))
     places = data.draw(st.lists(st.integers(0, len(rows) - 1), max_size=5)) if rows else []
     taken = chosen.take(torch.tensor(places, dtype=torch.int64)).ravel().tolist()
     assert taken == [rows[place] for place in places]
@@ -86,9 +76,9 @@ def test_a_large_offset_does_not_cost_digits():
 def test_wrong_rows_and_types_are_refused():
     base = TensorInputs(torch.zeros(3, 2))
     with pytest.raises(ValueError, match=r"0\.\.2"):
-        select_inputs(base, torch.tensor([3]))
+        SubsetInputs(base, torch.tensor([3]))
     with pytest.raises(ValueError, match="int64"):
-        select_inputs(base, torch.tensor([0.5]))
+        SubsetInputs(base, torch.tensor([0.5]))
     with pytest.raises(ValueError, match="uint8 or float32"):
         TensorInputs(torch.zeros(3, dtype=torch.float64))
     with pytest.raises(ValueError, match="shape"):
@@ -100,7 +90,6 @@ def test_a_data_set_checks_its_labels():
     data = Dataset(inputs, torch.tensor([0, 2, 2]), ("a", "b", "c"))
     assert data.class_counts.tolist() == [1, 0, 2]
     assert (data.shape, data.num_classes, len(data)) == ((2,), 3, 3)
-    assert data.with_targets(torch.tensor([1, 1, 1])).class_counts.tolist() == [0, 3, 0]
     with pytest.raises(ValueError, match="shape"):
         Dataset(inputs, torch.tensor([0]), ("a",))
     with pytest.raises(ValueError, match=r"0\.\.0"):

@@ -8,6 +8,7 @@ Two dimensions are a table, which is standardised; three or four are images.
 import re
 import zipfile
 from dataclasses import dataclass
+from math import prod
 from pathlib import Path
 from typing import IO, Any, final
 
@@ -120,10 +121,7 @@ def _announced(stream: IO[bytes], source: str) -> int:
     shape, _, dtype = readers[version](stream)
     if dtype.hasobject:
         raise UsageError(f"{source}: holds Python objects, which are never unpickled; save numbers")
-    size = dtype.itemsize
-    for side in shape:
-        size *= int(side)
-    return size
+    return dtype.itemsize * prod(shape)
 
 
 def _map(path: Path) -> npt.NDArray[Any]:
@@ -170,8 +168,7 @@ class MappedInputs:
     """Rows of an array that stays on disk (`numpy.load(..., mmap_mode="r")`).
 
     Args:
-        values: (n, ...) array, usually a memory map; read only where rows are taken.
-        channels_last: Images stored (n, height, width, channels).
+        values: (n, *shape) array, usually a view of a memory map; read only where rows are taken.
         offset, scale: Per-feature standardisation of tables, `(x - offset) / scale`.
     """
 
@@ -179,22 +176,13 @@ class MappedInputs:
         self,
         values: npt.NDArray[Any],
         *,
-        channels_last: bool = False,
         offset: npt.NDArray[np.float64] | None = None,
         scale: npt.NDArray[np.float64] | None = None,
     ) -> None:
         self._values = np.asarray(values)  # a plain view of the map: faster to index
-        self._channels_last = channels_last
         self._offset = offset
         self._scale = scale
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The shape of one row, channels first; a grey image without channel axis gets one."""
-        shape = tuple(self._values.shape[1:])
-        if len(shape) == 2:
-            return (1, *shape)
-        return (shape[2], *shape[:2]) if self._channels_last else shape
+        self.shape = values.shape[1:]
 
     def __len__(self) -> int:
         return len(self._values)
@@ -207,10 +195,7 @@ class MappedInputs:
             rows = ((rows - self._offset) / self._scale).astype(np.float32)
         elif rows.dtype != np.uint8:
             rows = rows.astype(np.float32)
-        if self._channels_last:
-            rows = rows.transpose(0, 3, 1, 2)
-        rows = np.ascontiguousarray(rows.reshape(len(index), *self.shape))
-        return as_float(torch.from_numpy(rows))
+        return as_float(torch.from_numpy(np.ascontiguousarray(rows)))
 
 
 def fit_array(arrays: ArrayFile) -> tuple[ImageRows | TableRows, tuple[str, ...]]:
@@ -231,7 +216,7 @@ def fit_array(arrays: ArrayFile) -> tuple[ImageRows | TableRows, tuple[str, ...]
                 f"{arrays.source}: images are floats in [{low:g}, {high:g}] and are taken as they "
                 "are; bytes would be scaled to [0, 1]",
             )
-    channels, height, width = _image_shape(values, None)
+    _, channels, height, width = _channels_first(values).shape
     return ImageRows((channels, height, width)), notes
 
 
@@ -239,17 +224,22 @@ def array_inputs(arrays: ArrayFile, rows: ImageRows | TableRows) -> MappedInputs
     """The inputs of an array, read as `rows` says; another shape is refused."""
     values = arrays.inputs
     if isinstance(rows, ImageRows):
-        if values.ndim < 3 or _image_shape(values, rows.shape) != rows.shape:
+        images = values if values.ndim < 3 else _channels_first(values, rows.shape)
+        if images.shape[1:] != rows.shape:
             raise UsageError(
                 f"{arrays.source}: expected images of shape {rows.shape} (channels, height, "
                 f"width), got rows of shape {values.shape[1:]}"
             )
-        if values.dtype.kind == "f":
-            _finite_range(values, arrays.source)
-        elif values.dtype != np.uint8:
-            values = _to_bytes(values, arrays.source)
-        last = values.ndim == 4 and _channels_last(values, rows.shape)
-        return MappedInputs(values, channels_last=last)
+        if values.dtype != np.uint8:
+            low, high = _finite_range(values, arrays.source)
+            if values.dtype.kind != "f":
+                if low < 0 or high > 255:
+                    raise UsageError(
+                        f"{arrays.source}: whole-number images must lie in 0..255, found "
+                        f"{low:g}..{high:g}"
+                    )
+                images = images.astype(np.uint8)
+        return MappedInputs(images)
     numbers = [c for c in rows.columns if not isinstance(c, CategoryColumn)]
     if values.ndim != 2 or values.shape[1] != len(rows.columns) or len(numbers) != values.shape[1]:
         raise UsageError(
@@ -305,35 +295,19 @@ def _finite_range(values: npt.NDArray[Any], source: str) -> tuple[float, float]:
     return low, high
 
 
-def _image_shape(
-    values: npt.NDArray[Any], like: tuple[int, int, int] | None
-) -> tuple[int, int, int]:
-    """(channels, height, width) of the images in (n, h, w), (n, h, w, c) or (n, c, h, w)."""
-    sides = values.shape[1:]
-    if len(sides) == 2:
-        return (1, sides[0], sides[1])
-    if _channels_last(values, like):
-        return (sides[2], sides[0], sides[1])
-    return (sides[0], sides[1], sides[2])
+def _channels_first(
+    values: npt.NDArray[Any], like: tuple[int, int, int] | None = None
+) -> npt.NDArray[Any]:
+    """A view (n, channels, height, width) of images (n, h, w), (n, h, w, c) or (n, c, h, w).
 
-
-def _channels_last(values: npt.NDArray[Any], like: tuple[int, int, int] | None) -> bool:
-    """Whether (n, a, b, c) has its channels at the end.
-
-    By the expected shape if there is one, else by which end can be channels (1, 3 or 4 of them);
-    the front is preferred.
+    Where the channels are is decided by the expected shape `like` if there is one, else by which
+    end can be channels (1, 3 or 4 of them); the front is preferred.
     """
+    if values.ndim == 3:
+        return values[:, None]
     first, second, third = values.shape[1:]
-    if like is not None:
-        return (first, second, third) != like and (third, first, second) == like
-    return first not in (1, 3, 4) and third in (1, 3, 4)
-
-
-def _to_bytes(values: npt.NDArray[Any], source: str) -> npt.NDArray[np.uint8]:
-    """Whole numbers in 0..255 of a wider type as bytes."""
-    low, high = _finite_range(values, source)
-    if low < 0 or high > 255:
-        raise UsageError(
-            f"{source}: whole-number images must lie in 0..255, found {low:g}..{high:g}"
-        )
-    return values.astype(np.uint8)
+    if like is None:
+        last = first not in (1, 3, 4) and third in (1, 3, 4)
+    else:
+        last = (first, second, third) != like and (third, first, second) == like
+    return values.transpose(0, 3, 1, 2) if last else values

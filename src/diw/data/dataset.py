@@ -7,7 +7,7 @@ and inputs are read only where a mini-batch is taken. Inputs are held in memory
 (`images.ImageInputs`), or as a view of others; none copies the data set when rows are selected.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Literal, final
 
 import torch
@@ -26,11 +26,7 @@ class TensorInputs:
         if values.dtype not in (torch.uint8, torch.float32):
             raise ValueError(f"values: expected uint8 or float32, got {values.dtype}")
         self._values = values
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The shape of one row."""
-        return tuple(self._values.shape[1:])
+        self.shape = tuple(values.shape[1:])
 
     def __len__(self) -> int:
         return len(self._values)
@@ -45,13 +41,18 @@ class SubsetInputs:
     """A selection of rows of other inputs; a selection of a selection is one selection."""
 
     def __init__(self, base: Inputs, index: Tensor) -> None:
-        self.base = base
+        """Select the rows `index` (m,) int64 of `base` without copying them."""
+        if index.dtype != torch.int64 or index.ndim != 1:
+            raise ValueError(
+                f"index: expected row numbers (m,) int64, got {index.dtype} {tuple(index.shape)}"
+            )
+        if len(index) and (int(index.min()) < 0 or int(index.max()) >= len(base)):
+            raise ValueError(f"index: row numbers must lie in 0..{len(base) - 1}")
+        if isinstance(base, SubsetInputs):
+            base, index = base.base, base.index.index_select(0, index)
+        self.base: Inputs = base
         self.index = index
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The shape of one row."""
-        return self.base.shape
+        self.shape = base.shape
 
     def __len__(self) -> int:
         return len(self.index)
@@ -70,11 +71,7 @@ class JoinedInputs:
             raise ValueError(f"second: expected rows of shape {first.shape}, got {second.shape}")
         self._first = first
         self._second = second
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The shape of one row."""
-        return self._first.shape
+        self.shape = first.shape
 
     def __len__(self) -> int:
         return len(self._first) + len(self._second)
@@ -88,20 +85,6 @@ class JoinedInputs:
         if bool(later.any()):
             taken[later] = self._second.take(index[later] - len(self._first))
         return taken
-
-
-def select_inputs(inputs: Inputs, index: Tensor) -> SubsetInputs:
-    """The rows `index` (m,) int64 of `inputs` without copying them."""
-    if index.dtype != torch.int64 or index.ndim != 1:
-        raise ValueError(
-            f"index: expected row numbers (m,) int64, got {index.dtype} {tuple(index.shape)}"
-        )
-    n = len(inputs)
-    if len(index) and (int(index.min()) < 0 or int(index.max()) >= n):
-        raise ValueError(f"index: row numbers must lie in 0..{n - 1}")
-    if isinstance(inputs, SubsetInputs):
-        return SubsetInputs(inputs.base, inputs.index.index_select(0, index))
-    return SubsetInputs(inputs, index)
 
 
 def as_float(values: Tensor) -> Tensor:
@@ -165,15 +148,8 @@ class Dataset:
 
     def subset(self, index: Tensor) -> "Dataset":
         """The rows `index` (m,), in that order; a view, inputs are not copied."""
-        return replace(
-            self,
-            inputs=select_inputs(self.inputs, index),
-            targets=self.targets.index_select(0, index),
-        )
-
-    def with_targets(self, targets: Tensor) -> "Dataset":
-        """The same inputs with other labels (n,)."""
-        return replace(self, targets=targets)
+        inputs, targets = SubsetInputs(self.inputs, index), self.targets.index_select(0, index)
+        return Dataset(inputs, targets, self.classes)
 
 
 @dataclass(frozen=True)

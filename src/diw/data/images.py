@@ -109,21 +109,16 @@ class ImageInputs:
 
     def __init__(self, files: Sequence[Path], shape: tuple[int, int, int]) -> None:
         self._files = tuple(files)
-        self._shape = shape
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """(channels, height, width)."""
-        return self._shape
+        self.shape = shape
 
     def __len__(self) -> int:
         return len(self._files)
 
     def take(self, index: Tensor) -> Tensor:
         """Rows `index` (b,) as float32 (b, channels, height, width) in [0, 1]."""
-        images = np.empty((len(index), *self._shape), np.uint8)
+        images = np.empty((len(index), *self.shape), np.uint8)
         for place, row in enumerate(index.tolist()):
-            images[place] = decode_image(self._files[row], self._shape)
+            images[place] = decode_image(self._files[row], self.shape)
         return as_float(torch.from_numpy(images))
 
 

@@ -14,7 +14,7 @@ from diw.data.benchmarks import (
     synthetic_like,
 )
 from diw.data.checks import check_parts
-from diw.data.dataset import Bundle, Dataset
+from diw.data.dataset import Bundle
 from diw.data.encoding import Encoding, class_list
 from diw.data.own import READABLE, Raw, encode, fit, read_raw, shared_label
 from diw.errors import UsageError
@@ -44,18 +44,34 @@ def load(
         progress: Show a bar while downloading.
     """
     name = str(data) if data is not None else EMBEDDED
-    if name == EMBEDDED:
-        bundle = load_embedded()
-    elif name in BENCHMARKS:
-        bundle = _load_benchmark(BENCHMARKS[name], synthetic_ok, progress)
-    elif not Path(name).exists():
+    own = name != EMBEDDED and name not in BENCHMARKS
+    if own and not Path(name).exists():
         known = ", ".join([EMBEDDED, *BENCHMARKS])
         raise UsageError(f"data: there is no {name!r}; choose {known}, or a path: {READABLE}")
+    raw = {
+        part: read_raw(Path(file), shared_label(label) if own else label)
+        for part, file in (("trusted", trusted), ("test", test))
+        if file is not None
+    }
+    if name == EMBEDDED:
+        bundle = load_embedded()
+    elif own:
+        bundle = _load_own(Path(name), label, raw.get("trusted"))
     else:
-        return _load_own(Path(name), trusted, test, label, allow_leaks)
-    if trusted is None and test is None:
-        return bundle
-    return _with_files(bundle, trusted, test, label, allow_leaks)
+        bundle = _load_benchmark(BENCHMARKS[name], synthetic_ok, progress)
+    assert bundle.encoding is not None  # only one made by hand has none
+    rows = {part: encode(content, bundle.encoding) for part, content in raw.items()}
+    parts = {part: read.dataset(bundle.train.classes) for part, read in rows.items()}
+    notes = [note for read in rows.values() for note in read.notes]
+    notes += check_parts(
+        bundle.train, parts.get("trusted"), parts.get("test"), allow_leaks=allow_leaks
+    )
+    return replace(
+        bundle,
+        trusted=parts.get("trusted"),
+        test=parts.get("test", bundle.test),
+        notes=(*bundle.notes, *notes),
+    )
 
 
 def _load_benchmark(benchmark: Benchmark, synthetic_ok: bool, progress: bool) -> Bundle:
@@ -65,69 +81,18 @@ def _load_benchmark(benchmark: Benchmark, synthetic_ok: bool, progress: bool) ->
     return read_benchmark(benchmark, folder or fetch(benchmark, progress=progress))
 
 
-def _load_own(
-    path: Path,
-    trusted: str | Path | None,
-    test: str | Path | None,
-    label: str | None,
-    allow_leaks: bool,
-) -> Bundle:
-    """Your own files; the encoding is of the training file, classes also of the trusted one."""
-    raw = {
-        role: read_raw(Path(file), label if role == "train" else shared_label(label))
-        for role, file in (("train", path), ("trusted", trusted), ("test", test))
-        if file is not None
-    }
-    rows, notes = fit(raw["train"])
-    names = [*_labels(raw["train"]), *(_labels(raw["trusted"]) if "trusted" in raw else [])]
+def _load_own(path: Path, label: str | None, trusted: Raw | None) -> Bundle:
+    """Training rows of your own: they decide the encoding, with the trusted ones the classes."""
+    raw = read_raw(path, label)
+    rows, notes = fit(raw)
+    names = [*(raw.labels or ()), *(trusted.labels or () if trusted else ())]
     encoding = Encoding(class_list(names, str(path)), rows, label)
-    parts: dict[str, Dataset] = {}
-    for role, content in raw.items():
-        read = encode(content, encoding)
-        parts[role] = read.dataset(encoding.classes)
-        notes += read.notes
-    train, trusted_part, test_part = parts["train"], parts.get("trusted"), parts.get("test")
-    notes += check_parts(train, trusted_part, test_part, allow_leaks=allow_leaks)
+    read = encode(raw, encoding)
     return Bundle(
         name=path.name,
         kind=encoding.kind,
-        train=train,
-        test=test_part,
-        trusted=trusted_part,
-        notes=notes,
-        clean=raw["train"].clean,
+        train=read.dataset(encoding.classes),
+        notes=notes + read.notes,
+        clean=raw.clean,
         encoding=encoding,
     )
-
-
-def _with_files(
-    bundle: Bundle,
-    trusted: str | Path | None,
-    test: str | Path | None,
-    label: str | None,
-    allow_leaks: bool,
-) -> Bundle:
-    """A named data set with trusted or test rows from files."""
-    encoding = bundle.encoding
-    if encoding is None:
-        raise ValueError("bundle: expected one with an encoding")
-    parts: dict[str, Dataset] = {}
-    notes = bundle.notes
-    for role, file in (("trusted", trusted), ("test", test)):
-        if file is not None:
-            rows = encode(read_raw(Path(file), label), encoding)
-            parts[role] = rows.dataset(encoding.classes)
-            notes += rows.notes
-    notes += check_parts(
-        bundle.train, parts.get("trusted"), parts.get("test"), allow_leaks=allow_leaks
-    )
-    return replace(
-        bundle,
-        test=parts.get("test", bundle.test),
-        trusted=parts.get("trusted"),
-        notes=notes,
-    )
-
-
-def _labels(raw: Raw) -> list[str]:
-    return raw.labels or []

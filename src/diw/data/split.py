@@ -6,7 +6,7 @@ recorded choice; the paper includes them (Fang et al. 2020, Section 5).
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -94,9 +94,9 @@ def make_split(
     kept = candidates[shifted.keep]
     known = _truth_known(bundle) or change.moves_labels
     weights = shifted.true_weights if known or change.stages else None
-    trusted_set = pool.subset(torch.from_numpy(chosen))
+    train, trusted_set = (pool.subset(torch.from_numpy(rows)) for rows in (kept, chosen))
     return Split(
-        train=pool.subset(torch.from_numpy(kept)).with_targets(torch.from_numpy(shifted.targets)),
+        train=replace(train, targets=torch.from_numpy(shifted.targets)),
         trusted=trusted_set,
         test=test,
         flipped=torch.from_numpy(shifted.targets != labels[kept]) if known else None,
