@@ -1,8 +1,6 @@
 """Draw the weights of recorded mini-batches as functions of the loss: exact and stopped early.
 
-    python scripts/draw_exact_and_stopped.py [docs/images/exact-and-stopped.png]
-
-Needs cvxopt (`pip install 'diw[released]'`), which is what stops early.
+python scripts/draw_exact_and_stopped.py [docs/images/exact-and-stopped.png]
 """
 
 import sys
@@ -21,7 +19,7 @@ SHOWN = (12, 18, 23)
 
 
 def main(path: Path) -> None:
-    """One panel a mini-batch, from the middle to the end of a training."""
+    """One panel per mini-batch, from the middle to the end of training."""
     with np.load(RECORDED) as file:
         train, trusted, epochs = (
             file[name] for name in ("symmetric_train", "symmetric_trusted", "epochs")
@@ -34,7 +32,7 @@ def main(path: Path) -> None:
             order = train[i].argsort()
             for label, solver, colour in (
                 ("exact", "diw", COLOURS[0]),
-                ("stopped", "cvxopt", COLOURS[1]),
+                ("stopped", "stopped", COLOURS[1]),
             ):
                 weights = kmm(train[i], trusted[i], solver=solver).weights
                 axis.plot(train[i][order], weights[order], label=label, color=colour)

@@ -1,4 +1,4 @@
-"""The authors' solver: what it is needed for is to show where it stops."""
+"""The authors' solver, to reproduce and to compare: it stops short of the optimum."""
 
 import sys
 
@@ -24,7 +24,7 @@ def test_it_stops_short_of_the_optimum_within_its_own_bound():
         assert theirs.status == "optimal to cvxopt's default tolerance"
         assert theirs.gamma == ours.gamma
         assert 0 <= theirs.weights.min() <= theirs.weights.max() <= 50
-        assert theirs.objective >= ours.objective
+        assert theirs.objective >= ours.objective - 1e-9 * abs(ours.objective)
         assert theirs.objective == pytest.approx(ours.objective, rel=1e-5)
         assert not theirs.is_optimal(1e-9)
         assert np.linalg.norm(theirs.weights - ours.weights) <= theirs.error_bound

@@ -14,7 +14,14 @@ factors a matrix of the size of the free set, never of n.
 
 from dataclasses import dataclass, replace
 
-from diw.matching.backend import Array, Backend, Solve, magnitude, positive_solver
+from diw.matching.backend import (
+    Array,
+    Backend,
+    Solve,
+    conjugate_gradients,
+    magnitude,
+    positive_solver,
+)
 from diw.matching.gram import Dense
 from diw.matching.match import Solution
 from diw.matching.problem import Problem
@@ -72,7 +79,7 @@ class Box:
     def solver(self, H: Array) -> Solve:
         """A solver for a part of K + ωI."""
         if self.nearly_diagonal:
-            return lambda right: _conjugate_gradients(H, right)
+            return lambda right: conjugate_gradients(H.__matmul__, right, 1.0, 1e-16, CG_STEPS)[0]
         return positive_solver(self.xp, lambda: H + 0.0)
 
     def residual(self, point: Iterate) -> Array:
@@ -225,19 +232,3 @@ def _along(box: Box, H: Array, w: Array, g: Array, d: Array) -> tuple[Array, flo
             break
         t = first if halving == HALVINGS - 2 else max(0.5 * t, first)
     return best, least
-
-
-def _conjugate_gradients(H: Array, right: Array) -> Array:
-    """Solve with a matrix close to the identity."""
-    x, p, residual = 0.0 * right, right, right
-    size = float(right @ right)
-    target = 1e-32 * size
-    for _ in range(CG_STEPS):
-        if size <= target:
-            break
-        q = H @ p
-        step = size / float(p @ q)
-        x, residual = x + step * p, residual - step * q
-        before, size = size, float(residual @ residual)
-        p = residual + (size / before) * p
-    return x

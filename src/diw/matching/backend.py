@@ -344,3 +344,33 @@ def positive_solver(xp: Backend, matrix: Callable[[], Array], diagonal: float = 
         more = diagonal + jitter * trace
         solve, jitter = xp.cholesky(xp.add_to_diagonal(matrix(), more)), 100 * jitter
     return solve
+
+
+def conjugate_gradients(
+    apply: Solve, right: Array, inverse: Array | float, accuracy: float, steps: int
+) -> tuple[Array, float]:
+    """Solve with a positive definite matrix that is close to a diagonal one.
+
+    Args:
+        apply: The product with the matrix.
+        right: (n,) right-hand side.
+        inverse: The inverse of the diagonal, as a preconditioner.
+        accuracy: The relative residual at which to stop.
+        steps: The largest number of steps.
+
+    Returns:
+        The solution and its relative residual, both in the preconditioner's norm.
+    """
+    x, residual = 0.0 * right, right
+    p = inverse * residual
+    first = size = float(residual @ p)
+    for _ in range(steps):
+        if size <= accuracy * accuracy * first:
+            break
+        q = apply(p)
+        step = size / float(p @ q)
+        x, residual = x + step * p, residual - step * q
+        scaled = inverse * residual
+        before, size = size, float(residual @ scaled)
+        p = scaled + (size / before) * p
+    return x, (size / first) ** 0.5 if first > 0 else 0.0

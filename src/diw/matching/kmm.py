@@ -23,6 +23,7 @@ from diw.matching.interior_point import interior_point
 from diw.matching.match import Match, Solution, certify
 from diw.matching.newton import DualPoint, System, newton
 from diw.matching.problem import Options, Problem, make_problem
+from diw.matching.stopped import stopped
 
 NEWTON_RANK = 40  # up to this rank Newton's method alone is mostly fastest
 NEWTON_STEPS = 30  # if it has not ended by then, it will not soon
@@ -197,6 +198,8 @@ def _match_all(pairs: Sequence[tuple[Any, Any]], options: Options) -> list[Match
 
 def _solve(problem: Problem, gram: Gram, options: Options) -> Solution:
     """One problem by the solver that suits its form, by measurement (docs/matching.md)."""
+    if options.solver == "stopped":
+        return stopped(problem, gram, options.max_iterations)
     if isinstance(gram, Factor):
         return _solve_factored(problem, gram, options.max_iterations)
     if options.solver == "cvxopt":

@@ -26,8 +26,8 @@ class Match:
     weights: Any
     """(n,) the weights, of the kind, precision and device of the training values."""
     status: str
-    """`"optimal"`; `"approximate"` when the kernel was cut at a rank cap; where a solver stops
-    early by a rule of its own, that rule; otherwise what went wrong."""
+    """`"optimal"`; `"approximate"` when the kernel was cut at a rank cap; for the solvers that
+    stop early, their rule, as in `"stopped at relative gap 1e-6"`; otherwise what went wrong."""
     iterations: int
     """Steps of the solvers."""
     gamma: float
@@ -50,7 +50,7 @@ class Match:
     def is_optimal(self, tol: float = 1e-8) -> bool:
         """Whether every residual is at most `tol` and nothing was cut from the kernel."""
         worst = max(self.primal_residual, self.dual_residual, self.complementarity)
-        return worst <= tol and self.status != "approximate"
+        return worst <= tol and not self.status.startswith("approximate")
 
     def explanation(self) -> str:
         """The status with the residuals, in one line."""
@@ -119,12 +119,13 @@ def certify(
     )  # fmt: skip
     dual_residual = magnitude(residual) / scale
     complementarity = (abs(found.multiplier) * band + found.gap) / max(abs(objective), scale)
-    status, solved = found.status, found.solved
-    if status is None:
-        status = "approximate" if gram.capped else "optimal"
+    status, solved = found.status or "optimal", found.solved
+    if found.status is None:
         solved = max(dual_residual, complementarity) <= options.tol
         if not solved:
             status = f"not solved to tol={options.tol:g} in {found.iterations} iterations"
+    if solved and gram.capped:
+        status = "approximate" if found.status is None else f"approximate, {status}"
     match = Match(
         weights=like(z_train, w, problem.bound),
         status=status,
