@@ -129,7 +129,7 @@ def ratio(ours: list[float], theirs: list[float]) -> float:
 
 
 def main() -> None:
-    """Print seconds a step for every method, and the goals with what was measured."""
+    """Print the time per step of every method, and the goals with what was measured."""
     torch.set_num_threads(1)
     split = small_split()
     with tempfile.TemporaryDirectory() as folder:
@@ -138,7 +138,7 @@ def main() -> None:
         measure(loops)
     uniform = loops["uniform"].seconds
     print(f"LeNet-5, batch {BATCH}, trusted batch {BATCH}, one thread, {TURNS} turns")
-    print(f"{'':10} {'ms a step':>10} {'/ uniform':>10} {'matching':>9}")
+    print(f"{'':10} {'ms/step':>10} {'/ uniform':>10} {'matching':>9}")
     for name, loop in loops.items():
         steps = STEPS if name != "clean" else -(-len(split.trusted) // BATCH)
         step_ratio = ratio(loop.seconds, uniform) * STEPS / steps

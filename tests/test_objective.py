@@ -268,7 +268,7 @@ def test_an_objective_can_be_pickled() -> None:
     assert torch.equal(objective.weigh(batch).train, again.weigh(batch).train)
 
 
-def test_frozen_networks_are_told_apart_from_errors_of_torch() -> None:
+def test_a_network_without_trainable_parameters_is_named() -> None:
     model = plain_network().requires_grad_(False)
     with pytest.raises(UsageError, match="every parameter is frozen"):
         Objective(model, "reweight", samples(20))(samples(16))

@@ -22,17 +22,17 @@ Probe = Literal["auto", "shared", "separate"]
 
 @dataclass(frozen=True)
 class Result:
-    """What one call gives: back-propagate `loss`; the rest is for looking at."""
+    """What one call returns: back-propagate `loss`; the rest is for inspection."""
 
     loss: Tensor
     outputs: Any
-    """What the network gave for the training batch (None for a method that does not run it)."""
+    """The network's output for the training batch; None if the method does not run it."""
     weights: Weights
     """The weights used: mean one over the batch (unless the method says otherwise), or all zero."""
 
     @property
     def diagnostics(self) -> Mapping[str, float]:
-        """What the method says about this step."""
+        """The method's diagnostics of this step."""
         return self.weights.diagnostics
 
 
@@ -243,13 +243,13 @@ class Objective:
         return self._step(Batch.of(batch), model, outputs)
 
     def start_epoch(self, epoch: int) -> None:
-        """Say that epoch `epoch` (from 1) begins; warm-ups and blending go by it."""
+        """Start epoch `epoch`, from 1; warm-up, random weights and noise depend on it."""
         if epoch < 1:
             raise UsageError(f"epoch: epochs count from 1, and this is {epoch}")
         self.epoch = epoch
 
     def after_step(self) -> None:
-        """Say that the optimiser has made its step; once, also with gradient accumulation."""
+        """Call this after each optimiser step; once per step, also with gradient accumulation."""
         self.t += 1
         self.method.after_step()
 

@@ -1,4 +1,4 @@
-"""Looking leaves no trace: the network that is trained is as if nobody had looked."""
+"""Looking leaves no trace in the network being trained."""
 
 import copy
 

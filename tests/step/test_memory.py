@@ -23,6 +23,6 @@ def test_state_survives() -> None:
     assert other.read("w", torch.tensor([1])).item() == 2.0
 
 
-def test_a_loader_without_indices_is_told_what_to_do() -> None:
+def test_a_loader_without_indices_gets_a_message() -> None:
     with pytest.raises(UsageError, match=r"yield \(inputs, targets, index\)"):
         Memory().read("w", None)

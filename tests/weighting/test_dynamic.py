@@ -142,7 +142,7 @@ def test_many_classes_in_small_batches_are_refused_with_the_reason(method) -> No
 
 
 def test_a_class_that_is_not_in_the_trusted_batch_comes_from_the_cache() -> None:
-    # One trusted sample a batch: two of the three classes are always absent from it.
+    # One trusted sample per batch: two of the three classes are always absent from it.
     fields = {"warmup": 0}
     objective = Objective(plain_network(), make("diw2-f", fields), TRUSTED, trusted_batch_size=1)
     unmatched = []

@@ -21,7 +21,7 @@ def weights_of(method: str, fields=None, **options) -> torch.Tensor:
 
 
 def by_class(z_train, y_train, z_trusted, y_trusted) -> torch.Tensor:
-    """The definition, written out: one match a class, times the ratio of the class's shares."""
+    """The definition, written out: one match per class, times the ratio of the class's shares."""
     weights = torch.zeros(len(y_train), dtype=torch.float64)
     for label in range(3):
         ours, theirs = y_train == label, y_trusted == label

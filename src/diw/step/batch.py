@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import torch
 from torch import Tensor
@@ -34,10 +34,8 @@ class Batch:
 
     def to(self, device: torch.device) -> "Batch":
         """The same samples on a device; the index stays where it is."""
-        targets = self.targets
-        return Batch(
-            _to(self.inputs, device), None if targets is None else targets.to(device), self.index
-        )
+        targets = None if self.targets is None else self.targets.to(device)
+        return Batch(each_tensor(self.inputs, lambda x: x.to(device)), targets, self.index)
 
     @classmethod
     def of(cls, batch: "Batch | Sequence[Any]") -> "Batch":
@@ -97,9 +95,28 @@ class LossFunction(Protocol):
 
 def first_tensor(inputs: Any) -> Tensor:
     """The first tensor of what a network takes: a tensor, or a tuple or mapping of arguments."""
-    while not isinstance(inputs, Tensor):
-        inputs = next(iter(inputs.values())) if isinstance(inputs, Mapping) else inputs[0]
-    return inputs
+    positional, named = arguments(inputs)
+    first = positional[0] if positional else next(iter(named.values()))
+    return first if isinstance(first, Tensor) else first_tensor(first)
+
+
+def arguments(inputs: Any) -> tuple[Sequence[Any], Mapping[str, Any]]:
+    """Positional and keyword arguments of a network's call, from the inputs of a batch."""
+    if isinstance(inputs, Mapping):
+        return (), cast(Mapping[str, Any], inputs)
+    if isinstance(inputs, (tuple, list)):
+        return cast(Sequence[Any], inputs), {}
+    return (inputs,), {}
+
+
+def each_tensor(inputs: Any, change: Callable[[Any], Any]) -> Any:
+    """The inputs of a batch with every tensor changed, also inside tuples and mappings."""
+    if isinstance(inputs, Mapping):
+        named = cast(Mapping[str, Any], inputs)
+        return {name: each_tensor(value, change) for name, value in named.items()}
+    if isinstance(inputs, (tuple, list)):
+        return tuple(each_tensor(value, change) for value in cast(Sequence[Any], inputs))
+    return change(inputs)
 
 
 def one_per_sample(losses: Tensor, n: int) -> Tensor:
@@ -115,11 +132,3 @@ def one_per_sample(losses: Tensor, n: int) -> Tensor:
 def cross_entropy(values: Any, targets: Tensor) -> Tensor:
     """The default criterion: the cross entropy of logits (n, k) and labels (n,), (n,)."""
     return functional.cross_entropy(values, targets, reduction="none")
-
-
-def _to(values: Any, device: torch.device) -> Any:
-    if isinstance(values, Tensor):
-        return values.to(device)
-    if isinstance(values, Mapping):
-        return {name: _to(value, device) for name, value in values.items()}
-    return tuple(_to(value, device) for value in values)

@@ -1,12 +1,11 @@
 """Looking at a network without leaving a trace.
 
 Weight estimation regards the network as fixed (Fang et al. 2020, Section 2):
-it runs it in evaluation mode, without gradients, and the network that is then
-trained must be as if nobody had looked: every submodule's mode, all buffers
-and the random state.
+it runs the network in evaluation mode, without gradients. Afterwards every
+submodule's mode, all buffers and the random state must be as they were before.
 """
 
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -14,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from diw.errors import UsageError
-from diw.step.batch import Batch, Outputs
+from diw.step.batch import Batch, Outputs, arguments
 from diw.step.rows import PIECE, Rows, in_pieces
 
 # Modules whose training and evaluation forwards are the same arithmetic, by exact type: a
@@ -83,7 +82,7 @@ def looking(model: nn.Module, *, training: bool | None = False) -> Generator[Non
                 buffers.update({k: None if v is None else v.clone() for k, v in buffers.items()})
         if training is not None:
             model.train(training)
-        with torch.random.fork_rng(devices=cuda):
+        with torch.random.fork_rng(devices=cuda):  # pyright: ignore[reportUnknownMemberType]
             yield
     finally:
         for buffers, before in own:
@@ -95,11 +94,8 @@ def looking(model: nn.Module, *, training: bool | None = False) -> Generator[Non
 
 def forward(model: Callable[..., Any], inputs: Any) -> Any:
     """Call `model` on a tensor, a tuple of positional or a mapping of keyword arguments."""
-    if isinstance(inputs, Mapping):
-        return model(**inputs)
-    if isinstance(inputs, (tuple, list)):
-        return model(*inputs)
-    return model(inputs)
+    positional, named = arguments(inputs)
+    return model(*positional, **named)
 
 
 class Tap:
@@ -113,7 +109,7 @@ class Tap:
             layer: A submodule's name, e.g. `"encoder.fc2"`; None for the last `nn.Linear` that a
                 forward runs, wherever it is defined.
         """
-        modules = dict(model.named_modules())
+        modules: dict[str, nn.Module] = dict(model.named_modules())  # pyright: ignore[reportUnknownArgumentType]
         if layer is None:
             self._modules = [module for module in modules.values() if isinstance(module, nn.Linear)]
             if not self._modules:

@@ -4,15 +4,16 @@ Everything that selects samples (mini-batches, the trusted stream, a static
 match of whole sets) works on row numbers and takes inputs only when it needs them.
 """
 
-from collections.abc import Iterator, Mapping
-from typing import Any, Protocol
+from collections.abc import Iterator, Sequence
+from typing import Any, Protocol, cast
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from diw.errors import UsageError
-from diw.step.batch import Batch, first_tensor
+from diw.step.batch import Batch, each_tensor, first_tensor
 
 PIECE = 1000
 """Rows taken, or run through a network, at a time."""
@@ -71,7 +72,12 @@ class TensorRows:
 
     def take(self, index: Tensor) -> tuple[Any, Tensor | None]:
         """The rows `index` (b,) of every tensor."""
-        return _select(self._inputs, index), _select(self.targets, index)
+
+        def rows(values: Tensor) -> Tensor:
+            return values.index_select(0, index.to(values.device))
+
+        targets = None if self.targets is None else rows(self.targets)
+        return each_tensor(self._inputs, rows), targets
 
 
 class DatasetRows:
@@ -86,9 +92,9 @@ class DatasetRows:
 
     def take(self, index: Tensor) -> tuple[Any, Tensor]:
         """The rows `index` (b,), collated as a PyTorch loader does."""
-        from torch.utils.data import default_collate
+        from torch.utils.data import default_collate  # pyright: ignore[reportUnknownVariableType]
 
-        inputs, targets = default_collate([self._dataset[i] for i in index.tolist()])
+        inputs, targets = default_collate([self._dataset[int(i)] for i in index.numpy()])
         return inputs, targets
 
     @property
@@ -111,15 +117,16 @@ def as_rows(data: Any, name: str = "trusted") -> Rows:
         data = (data.inputs, data.targets)
     if isinstance(data, (str, Tensor, np.ndarray)):
         raise UsageError(f"{name}: give inputs and targets together: {name}=(inputs, targets)")
+    indexable = hasattr(data, "__getitem__") and hasattr(data, "__len__")
     if hasattr(data, "take"):
         rows: Rows = data
-    elif isinstance(data, (tuple, list)) and len(data) == 2:
-        inputs, targets = (_tensors(part, name) for part in data)
+    elif isinstance(data, (tuple, list)) and len(parts := cast(Sequence[Any], data)) == 2:
+        inputs, targets = (each_tensor(part, lambda x: _tensor(x, name)) for part in parts)
         count = len(first_tensor(inputs))
         if targets is not None and count != len(targets):
             raise UsageError(f"{name}: {count} inputs but {len(targets)} targets")
         rows = TensorRows(inputs, targets)
-    elif hasattr(data, "__getitem__") and hasattr(data, "__len__"):
+    elif indexable:
         rows = DatasetRows(data)
     else:
         raise UsageError(f"{name}: give (inputs, targets), a map-style data set or a diw.Batch")
@@ -131,29 +138,15 @@ def as_rows(data: Any, name: str = "trusted") -> Rows:
 def in_pieces(rows: Rows, index: Tensor | None = None, *, piece: int = PIECE) -> Iterator[Batch]:
     """Batches of at most `piece` rows, in the order of `index` (b,); of all rows by default."""
     index = torch.arange(len(rows)) if index is None else index
-    for part in index.split(piece):
+    for part in torch.split(index, piece):
         inputs, targets = rows.take(part)
         yield Batch(inputs, targets, part)
 
 
-def _tensors(values: Any, name: str) -> Any:
-    """NumPy arrays as tensors, inside tuples and mappings too; the rest unchanged."""
+def _tensor(values: Any, name: str) -> Tensor | None:
+    """A NumPy array as a tensor; a tensor or None unchanged."""
     if isinstance(values, np.ndarray):
-        return torch.from_numpy(values)
-    if isinstance(values, Mapping):
-        return {key: _tensors(value, name) for key, value in values.items()}
-    if isinstance(values, (tuple, list)):
-        return tuple(_tensors(value, name) for value in values)
+        return torch.as_tensor(cast(NDArray[Any], values))
     if values is None or isinstance(values, Tensor):
         return values
     raise UsageError(f"{name}: give tensors or NumPy arrays, not {type(values).__name__}")
-
-
-def _select(values: Any, index: Tensor) -> Any:
-    if values is None:
-        return None
-    if isinstance(values, Tensor):
-        return values.index_select(0, index.to(values.device))
-    if isinstance(values, Mapping):
-        return {name: _select(value, index) for name, value in values.items()}
-    return tuple(_select(value, index) for value in values)

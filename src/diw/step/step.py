@@ -1,8 +1,8 @@
 """One training step as a weighting method sees it.
 
 A `Step` is lazy and memoised: a method asks for what it needs (the trusted
-batch, losses, hidden outputs, a directional derivative), each is computed once,
-and what nobody asks for costs nothing.
+batch, losses, hidden outputs, a directional derivative), which is computed on
+first use and kept for the step.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -19,14 +19,14 @@ from torch.func import functional_call
 
 from diw.errors import UsageError
 from diw.seeding import numpy_generator
-from diw.step.batch import Batch, Criterion, LossFunction, Outputs, one_per_sample
+from diw.step.batch import Batch, Criterion, LossFunction, Outputs, arguments, one_per_sample
 from diw.step.memory import Memory
 from diw.step.probe import Tap, looking, run
 
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What stays the same from step to step; an `Objective` makes it once."""
+    """What stays the same between steps; an `Objective` makes it once."""
 
     network: nn.Module
     criterion: Criterion
@@ -39,7 +39,7 @@ class Surroundings:
 
 
 class Step:
-    """A lazy view of one training step: see the module's text."""
+    """A lazy view of one training step, see the module's docstring."""
 
     def __init__(
         self,
@@ -135,7 +135,7 @@ class Step:
         )
 
     def trusted_gradient(self) -> list[Tensor]:
-        """∇L of the mean trusted loss, one tensor a parameter, in training mode without a trace."""
+        """∇L of the mean trusted loss, in training mode without a trace; one tensor per parameter."""
         parameters = self._parameters()
         if not parameters:
             raise UsageError("model: every parameter is frozen; there is no gradient to weigh by")
@@ -153,7 +153,7 @@ class Step:
         see (the same dropout masks), leaving no trace.
 
         Args:
-            direction: v, one tensor a parameter.
+            direction: v, one tensor per parameter.
 
         Raises:
             NotImplementedError: A layer has no forward-mode derivative; use
@@ -162,12 +162,13 @@ class Step:
         network = self._around.network
         with torch.no_grad(), looking(network, training=None), forward_ad.dual_level():
             dual = {
-                name: forward_ad.make_dual(p.detach(), v)
+                name: forward_ad.make_dual(p.detach(), v)  # pyright: ignore[reportUnknownMemberType]
                 for (name, p), v in zip(self._parameters().items(), direction, strict=True)
             }
-            values = functional_call(network, dual, *_arguments(self.train.inputs))
+            positional, named = arguments(self.train.inputs)
+            values = functional_call(network, dual, tuple(positional), dict(named))
             losses = self._losses(values, self.train)
-            tangent = forward_ad.unpack_dual(losses).tangent
+            tangent = forward_ad.unpack_dual(losses).tangent  # pyright: ignore[reportUnknownMemberType]
             return torch.zeros_like(losses) if tangent is None else tangent.clone()
 
     def loss_jvp_by_double_backward(self, direction: Sequence[Tensor]) -> Tensor:
@@ -191,18 +192,18 @@ class Step:
             return torch.autograd.grad(inner.sum(), u)[0].detach()
 
     def normal(self, purpose: str) -> Tensor:
-        """Standard normal numbers (n,) on the CPU, decided by the seed, the epoch and the sample.
+        """Standard normal numbers (n,) on the CPU, drawn by seed, epoch and sample.
 
-        By the sample's index where it and the epoch are known, so that a reordered
-        batch gets reordered numbers; else by the step and the place in the batch.
+        A sample keeps its number for a whole epoch, whatever batch it comes in. Without an
+        index or without epochs, the step and the place in the batch decide instead.
         """
         seed, index = self._around.seed, self.train.index
         if index is None or not self.epoch:
             draws = numpy_generator(seed, purpose, "step", self.t).standard_normal(len(self.train))
-            return torch.from_numpy(draws)
-        # Sizes are powers of two so that one draw serves an epoch; a longer draw starts the same.
+            return torch.as_tensor(draws)
+        # Sizes are powers of two, so that one draw serves a whole epoch.
         size = 1 << int(index.max()).bit_length()
-        return torch.from_numpy(_normals(seed, purpose, self.epoch, size))[index.cpu()]
+        return torch.as_tensor(_normals(seed, purpose, self.epoch, size))[index.cpu()]
 
     def _parameters(self) -> dict[str, Tensor]:
         return {n: p for n, p in self._around.network.named_parameters() if p.requires_grad}
@@ -235,13 +236,6 @@ class Step:
 
 def _detached(values: Any) -> Any:
     return values.detach() if isinstance(values, Tensor) else values
-
-
-def _arguments(inputs: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Positional and keyword arguments of a network's call, see `diw.step.probe.forward`."""
-    if isinstance(inputs, Mapping):
-        return (), dict(inputs)
-    return (tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)), {}
 
 
 @lru_cache(maxsize=4)

@@ -1,4 +1,4 @@
-"""What a weighting method is: it looks at one training step and answers one number a sample."""
+"""What a weighting method is: it looks at one training step and gives one weight per sample."""
 
 import dataclasses
 from abc import ABC, abstractmethod
@@ -19,7 +19,7 @@ class Task(Protocol):
 
     @property
     def train(self) -> Rows | None:
-        """The whole training set, where the host has it at hand."""
+        """The whole training set, if the host has it."""
         ...
 
     @property
@@ -29,7 +29,7 @@ class Task(Protocol):
 
     @property
     def true_weights(self) -> Tensor | None:
-        """What a simulated shift knows: the true weight of each training sample, (n,), or None."""
+        """The true weight of each training sample, (n,), known for simulated shifts; else None."""
         ...
 
     @property
@@ -44,11 +44,11 @@ class Task(Protocol):
 
     @property
     def batch_size(self) -> int | None:
-        """Training samples a step, where the host knows it beforehand."""
+        """Training samples per step, if the host knows it beforehand."""
         ...
 
     def pretrain(self, epochs: int, /) -> nn.Module:
-        """A network trained without weights for some epochs; an interrupted call goes on."""
+        """A network trained without weights for some epochs; an interrupted call is resumed."""
         ...
 
 
@@ -86,7 +86,7 @@ class Weighting(ABC):
         """Act after an optimiser step, once; for a method with an optimiser of its own."""
 
     def losses(self, values: Any, batch: Batch, criterion: Criterion) -> Tensor:
-        """One loss a sample, (n,); a method that corrects losses overrides this."""
+        """One loss per sample, (n,); a method that corrects losses overrides this."""
         assert batch.targets is not None
         return criterion(values, batch.targets)
 

@@ -18,6 +18,7 @@ No sample is lost where a class is absent:
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -110,16 +111,16 @@ def match_by_class(
     weights = ratios[ours]
     matched: list[Tensor] = []
     sources: list[Callable[[], Tensor]] = []
-    for label in ours.unique().tolist():
-        rows = (theirs == label).nonzero().flatten()
+    for label in map(int, _places(count(ours))):
+        rows = _places(theirs == label)
         kept = spare(label) if spare is not None and not len(rows) else None
         if len(rows):
-            sources.append(lambda rows=rows: trusted.values(rows))
+            sources.append(partial(trusted.values, rows))
         elif kept is not None:
             sources.append(lambda kept=kept: kept)
         else:
             continue
-        matched.append((ours == label).nonzero().flatten())
+        matched.append(_places(ours == label))
 
     def problems() -> Iterator[tuple[Tensor, Tensor]]:
         for rows, source in zip(matched, sources, strict=True):
@@ -208,7 +209,7 @@ class TrustedCache:
 
     def of(self, label: int) -> Tensor | None:
         """The values (m_y, d) of the trusted samples of one class; None if none was drawn yet."""
-        rows = (self._labels == label).nonzero().flatten()
+        rows = _places(self._labels == label)
         return self._values[rows] if self._values is not None and len(rows) else None
 
     def state_dict(self) -> dict[str, Any]:
@@ -296,6 +297,11 @@ def _same_length(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
     """Counts (k,) of as many classes, those without a sample included."""
     k = max(len(a), len(b))
     return pad(a, (0, k - len(a))), pad(b, (0, k - len(b)))
+
+
+def _places(mask: Tensor) -> Tensor:
+    """Where a vector (n,) is not zero, (m,)."""
+    return torch.nonzero(mask).flatten()
 
 
 def _copy(values: Tensor | None) -> Tensor | None:
