@@ -1,5 +1,6 @@
 """Your own files: which reader for which file, and reading one as the training data were read."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -45,7 +46,7 @@ class Raw:
     """
 
     content: ArrayFile | TableFile | ImageFiles
-    labels: list[str] | None
+    labels: Sequence[str] | None
     clean: Tensor | None = None
     not_features: tuple[str, ...] = ()
 
@@ -85,9 +86,11 @@ def read_raw(path: Path, label: str | None, *, need_labels: bool = True) -> Raw:
     if not path.exists():
         raise UsageError(f"{path}: no such file, folder or data set name; readable are {READABLE}")
     suffix = path.suffix.lower()
-    if path.is_dir():
-        held = path / "X.npy"
-        raw = _from_arrays(held, label, need_labels) if held.is_file() else _from_folder(path)
+    if (path / "X.npy").is_file():
+        raw = _from_arrays(path / "X.npy", label, need_labels)
+    elif path.is_dir():
+        images = list_images(path)
+        raw = Raw(images, images.labels)
     elif suffix in (".npz", ".npy"):
         raw = _from_arrays(path, label, need_labels)
     elif suffix in (".csv", ".tsv"):
@@ -137,16 +140,19 @@ def encode(raw: Raw, encoding: Encoding) -> FileRows:
     return FileRows(inputs, targets, names, notes)
 
 
-def read_like(path: str | Path, encoding: Encoding, *, need_labels: bool = False) -> FileRows:
+def read_like(
+    path: str | Path, encoding: Encoding, *, label: str | None = None, need_labels: bool = False
+) -> FileRows:
     """Rows of another file, read as the training data of `encoding` were.
 
     Args:
         path: The file or folder.
         encoding: From the bundle that was trained on (`Bundle.encoding`).
+        label: The column, array or file of the labels, if it is not as in training.
         need_labels: Refuse a file without labels; if False, labels are ignored.
     """
-    raw = read_raw(Path(path), shared_label(encoding.label), need_labels=need_labels)
-    return encode(raw, encoding)
+    label = label or shared_label(encoding.label)
+    return encode(read_raw(Path(path), label, need_labels=need_labels), encoding)
 
 
 def shared_label(label: str | None) -> str | None:
@@ -161,11 +167,6 @@ def _from_arrays(path: Path, label: str | None, need_labels: bool) -> Raw:
     labels = None if found is None else label_names(found, arrays.source)
     clean = None if arrays.clean is None else torch.from_numpy(arrays.clean)
     return Raw(arrays, labels, clean)
-
-
-def _from_folder(path: Path) -> Raw:
-    folder = list_images(path)
-    return Raw(folder, None if folder.labels is None else list(folder.labels))
 
 
 def _from_table(table: TableFile, label: str | None, need_labels: bool) -> Raw:

@@ -52,18 +52,12 @@ class TableFile:
 
     def label_column(self, label: str | None, *, required: bool) -> str | None:
         """The name of the label column: `label`, or the only column with a usual name."""
-        have = ", ".join(self.columns)
-        if label is not None:
-            if label in self.columns:
-                return label
-            if required:
-                raise UsageError(f"{self.source}: no column {label!r}; columns are {have}")
-            return None
-        usual = [name for name in LABELS if name in self.columns]
-        if len(usual) == 1:
-            return usual[0]
+        found = [name for name in ([label] if label else LABELS) if name in self.columns]
+        if len(found) == 1:
+            return found[0]
         if required:
-            raise UsageError(f"{self.source}: say which column is the label; columns are {have}")
+            wrong = f"no column {label!r}" if label else "say which column is the label"
+            raise UsageError(f"{self.source}: {wrong}; columns are {', '.join(self.columns)}")
         return None
 
 
@@ -107,9 +101,7 @@ def _read_lines(file: TextIO, source: str) -> tuple[list[str], Iterator[tuple[in
     names = [name.strip() for name in next(csv.reader(StringIO(header), delimiter=delimiter), [])]
     if not any(names):
         raise UsageError(f"{source}: the first line must name the columns")
-    for place, name in enumerate(names):
-        if name in names[:place]:
-            raise UsageError(f"{source}: two columns are named {name!r}")
+    _refuse_twins(names, source)
     reader = csv.reader(file, delimiter=delimiter, strict=True)
     return names, ((reader.line_num + 1, line) for line in reader if line)
 
@@ -126,11 +118,10 @@ def read_parquet(path: Path) -> TableFile:
         with pyarrow.parquet.ParquetFile(path) as file:
             _check_size(path, file.metadata)
             table = file.read()
-        return TableFile(
-            str(path),
-            {name: _cells(path, name, table.column(name)) for name in _names(path, table)},
-            table.num_rows,
-        )
+        names: list[str] = table.column_names
+        _refuse_twins(names, str(path))
+        columns = {name: _cells(path, name, table.column(name)) for name in names}
+        return TableFile(str(path), columns, table.num_rows)
     except UsageError:
         raise
     except Exception as error:  # pyarrow raises many kinds for broken files
@@ -151,12 +142,10 @@ def _check_size(path: Path, metadata: Any) -> None:
         raise UsageError(f"{path}: no rows")
 
 
-def _names(path: Path, table: Any) -> list[str]:
-    names: list[str] = table.column_names
-    for place, name in enumerate(names):
-        if name in names[:place]:
-            raise UsageError(f"{path}: two columns are named {name!r}")
-    return names
+def _refuse_twins(names: list[str], source: str) -> None:
+    twins = [name for name, count in Counter(names).items() if count > 1]
+    if twins:
+        raise UsageError(f"{source}: two columns are named {twins[0]!r}")
 
 
 def _cells(path: Path, name: str, column: Any) -> Cells:

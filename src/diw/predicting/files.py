@@ -5,10 +5,10 @@ images have their file names before these.
 """
 
 import csv
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,14 +27,12 @@ class Predictions:
     """Predictions for some consecutive rows.
 
     Attributes:
+        texts: Columns of text, b entries each: file names if rows have them, and predicted classes.
         probabilities: (b, classes) float32.
-        labels: (b,) class numbers of the largest probability.
-        names: (b,) file names, or None if rows have no names.
     """
 
+    texts: tuple[list[str], ...]
     probabilities: Probabilities
-    labels: NDArray[np.int64]
-    names: Sequence[str] | None
 
 
 def check_format(path: Path) -> None:
@@ -74,94 +72,84 @@ def write_predictions(
     def counted() -> Iterator[Predictions]:
         start = 0
         for probabilities in batches:
-            labels = probabilities.argmax(1)
-            counts[:] += np.bincount(labels, minlength=len(classes))
+            numbers = probabilities.argmax(1)
+            counts[:] += np.bincount(numbers, minlength=len(classes))
+            labels = [classes[int(number)] for number in numbers]
             stop = start + len(labels)
-            yield Predictions(probabilities, labels, None if names is None else names[start:stop])
+            texts = (labels,) if names is None else (list(names[start:stop]), labels)
+            yield Predictions(texts, probabilities)
             start = stop
 
+    header = [*(["file"] if names is not None else []), "label", *(f"p_{name}" for name in classes)]
     with replacing(path) as temporary:
-        _WRITERS[path.suffix.lower()](temporary, counted(), classes, names is not None)
+        _WRITERS[path.suffix.lower()](temporary, counted(), header, classes)
     return counts
 
 
-def _header(classes: Sequence[str], named: bool) -> list[str]:
-    return [*(["file"] if named else []), "label", *(f"p_{name}" for name in classes)]
-
-
 def _write_csv(
-    path: Path, batches: Iterator[Predictions], classes: Sequence[str], named: bool
+    path: Path, batches: Iterator[Predictions], header: list[str], classes: Sequence[str]
 ) -> None:
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(_header(classes, named))
+        writer.writerow(header)
         for batch in batches:
-            labels = [classes[label] for label in batch.labels]
             numbers = ([f"{p:.6g}" for p in row] for row in batch.probabilities.tolist())
-            if batch.names is None:
-                writer.writerows([label, *row] for label, row in zip(labels, numbers, strict=True))
-            else:
-                rows = zip(batch.names, labels, numbers, strict=True)
-                writer.writerows([name, label, *row] for name, label, row in rows)
+            rows = zip(zip(*batch.texts, strict=True), numbers, strict=True)
+            writer.writerows([*texts, *row] for texts, row in rows)
 
 
 def _write_parquet(
-    path: Path, batches: Iterator[Predictions], classes: Sequence[str], named: bool
+    path: Path, batches: Iterator[Predictions], header: list[str], classes: Sequence[str]
 ) -> None:
     import pyarrow
     import pyarrow.parquet
 
     text, number = pyarrow.string(), pyarrow.float32()
-    header = _header(classes, named)
     kinds = [text] * (len(header) - len(classes)) + [number] * len(classes)
     schema = pyarrow.schema(list(zip(header, kinds, strict=True)))
     with pyarrow.parquet.ParquetWriter(path, schema) as writer:
         for batch in _joined(batches, _ROW_GROUP):
-            columns: list[Any] = [] if batch.names is None else [list(batch.names)]
-            columns += [[classes[label] for label in batch.labels], *batch.probabilities.T]
-            arrays = [
-                pyarrow.array(column, kind) for column, kind in zip(columns, kinds, strict=True)
-            ]
+            columns = zip([*batch.texts, *batch.probabilities.T], kinds, strict=True)
+            arrays = [pyarrow.array(column, kind) for column, kind in columns]
             writer.write_table(pyarrow.Table.from_arrays(arrays, schema=schema))
 
 
 def _write_npz(
-    path: Path, batches: Iterator[Predictions], classes: Sequence[str], named: bool
+    path: Path, batches: Iterator[Predictions], header: list[str], classes: Sequence[str]
 ) -> None:
-    (batch,) = _joined(batches, None)
-    arrays: dict[str, NDArray[Any]] = {
-        "labels": np.array(classes)[batch.labels],
+    (batch,) = _joined(batches, sys.maxsize)
+    *files, labels = batch.texts
+    names = np.array(classes)
+    arrays = {
+        "labels": np.array(labels, names.dtype),
         "probabilities": batch.probabilities,
-        "classes": np.array(classes),
+        "classes": names,
     }
-    if batch.names is not None:
-        arrays["files"] = np.array(batch.names)
+    if files:
+        arrays["files"] = np.array(files[0])
     with path.open("wb") as file:
         np.savez(file, allow_pickle=False, **arrays)
 
 
-def _joined(batches: Iterator[Predictions], rows: int | None) -> Iterator[Predictions]:
-    """Batches of at least `rows` rows (the last may have fewer); a single one for None."""
+def _joined(batches: Iterator[Predictions], rows: int) -> Iterator[Predictions]:
+    """Batches of at least `rows` rows; the last may have fewer."""
     held: list[Predictions] = []
+
+    def join() -> Predictions:
+        columns = zip(*(part.texts for part in held), strict=True)
+        texts = tuple([text for part in column for text in part] for column in columns)
+        return Predictions(texts, np.concatenate([part.probabilities for part in held]))
+
     for batch in batches:
         held.append(batch)
-        if rows is not None and sum(len(part.labels) for part in held) >= rows:
-            yield _join(held)
-            held = []
+        if sum(len(part.probabilities) for part in held) >= rows:
+            yield join()
+            held.clear()
     if held:
-        yield _join(held)
+        yield join()
 
 
-def _join(parts: list[Predictions]) -> Predictions:
-    named = parts[0].names is not None
-    return Predictions(
-        np.concatenate([part.probabilities for part in parts]),
-        np.concatenate([part.labels for part in parts]),
-        [name for part in parts for name in part.names or ()] if named else None,
-    )
-
-
-_WRITERS: dict[str, Callable[[Path, Iterator[Predictions], Sequence[str], bool], None]] = {
+_WRITERS: dict[str, Callable[[Path, Iterator[Predictions], list[str], Sequence[str]], None]] = {
     ".csv": _write_csv,
     ".npz": _write_npz,
     ".parquet": _write_parquet,

@@ -6,7 +6,7 @@ factory builds the network whose parameters are in `model.safetensors`.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 from torch import nn
 
 from diw.data import Dataset, Encoding, FileRows, Inputs, read_like
-from diw.data.own import encode, read_raw
-from diw.errors import UsageError
+from diw.errors import UsageError, one_line
 from diw.models import make_model
 from diw.predicting.scores import Scores
 from diw.records import Run, write_json
@@ -33,11 +32,8 @@ BATCH = 256
 def write_encoding(run: Run, encoding: Encoding, model: str, shape: tuple[int, ...]) -> None:
     """Record with `run` what predictions need besides the parameters.
 
-    Args:
-        run: The run.
-        encoding: How the training files were read.
-        model: The name of the network, or `module:factory`.
-        shape: The shape of one input.
+    That is how files were read, the name of the network or its `module:factory`, and the shape of
+    one input.
     """
     content = {"model": model, "shape": list(shape), **encoding.as_json()}
     write_json(run.folder / ENCODING, content)
@@ -90,10 +86,7 @@ class Predictor:
             path: The file or folder.
             label: The column, array or file of the labels, if it is not as in training.
         """
-        if label is None:
-            rows = read_like(path, self.encoding, need_labels=True)
-        else:
-            rows = encode(read_raw(path, label), replace(self.encoding, label=label))
+        rows = read_like(path, self.encoding, label=label, need_labels=True)
         return rows.dataset(self.encoding.classes), rows.notes
 
     def probabilities(self, inputs: Inputs, batch_size: int = BATCH) -> Iterator[NDArray[Any]]:
@@ -120,10 +113,6 @@ def _load_parameters(model: nn.Module, path: Path) -> None:
     try:
         load_model(model, str(path))
     except (OSError, SafetensorError) as error:
-        raise UsageError(f"{path}: cannot be read: {_line(error)}") from None
+        raise UsageError(f"{path}: cannot be read: {one_line(error)}") from None
     except RuntimeError as error:  # names or shapes of parameters
-        raise UsageError(f"{path}: does not belong to this network: {_line(error)}") from None
-
-
-def _line(error: Exception) -> str:
-    return " ".join(str(error).split())[:200]
+        raise UsageError(f"{path}: does not belong to this network: {one_line(error)}") from None

@@ -63,23 +63,16 @@ class Benchmark:
 _ZALANDO = "http://fashion-mnist.s3-website.eu-central-1.amazonaws.com"
 _TORONTO = "https://www.cs.toronto.edu/~kriz"
 
+_FASHION_CLASSES = (
+    "T-shirt/top, Trouser, Pullover, Dress, Coat, Sandal, Shirt, Sneaker, Bag, Ankle boot"
+)
+
 FASHION_MNIST = Benchmark(
     name="fashion-mnist",
     title="60,000 + 10,000 grey images 28 x 28, 10 classes (MIT)",
     folder="fashion-mnist",
     format="idx",
-    classes=(
-        "T-shirt/top",
-        "Trouser",
-        "Pullover",
-        "Dress",
-        "Coat",
-        "Sandal",
-        "Shirt",
-        "Sneaker",
-        "Bag",
-        "Ankle boot",
-    ),
+    classes=tuple(_FASHION_CLASSES.split(", ")),
     train=(
         DataFile(
             "train-images-idx3-ubyte.gz",
@@ -120,23 +113,14 @@ _CIFAR_10_SHA256 = (
     "755304fc0b379caeae8c14f0dac912fbc7d6cd469eb67a1029a08a39453a9add",
 )
 
+_CIFAR_10_CLASSES = "airplane automobile bird cat deer dog frog horse ship truck"
+
 CIFAR_10 = Benchmark(
     name="cifar-10",
     title="50,000 + 10,000 colour images 32 x 32, 10 classes",
     folder="cifar-10-batches-bin",
     format="cifar",
-    classes=(
-        "airplane",
-        "automobile",
-        "bird",
-        "cat",
-        "deer",
-        "dog",
-        "frog",
-        "horse",
-        "ship",
-        "truck",
-    ),
+    classes=tuple(_CIFAR_10_CLASSES.split()),
     train=tuple(
         DataFile(f"data_batch_{number}.bin", 30_730_000, f"sha256:{digest}")
         for number, digest in enumerate(_CIFAR_10_SHA256, start=1)
