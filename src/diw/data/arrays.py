@@ -47,30 +47,26 @@ def read_npz(path: Path, label: str | None = None) -> ArrayFile:
     """The arrays of an .npz file; `label` names the array of labels if it is not `y`."""
     try:
         with zipfile.ZipFile(path) as archive:
-            members = {
-                name.removesuffix(".npy"): name
-                for name in archive.namelist()
-                if name.endswith(".npy")
-            }
-            names = {
-                "inputs": _pick(members, ("X", "x")),
-                "labels": _pick(members, (label,) if label else ("y", "Y")),
-                "clean": _pick(members, ("clean",)),
-            }
-            if names["inputs"] is None:
-                held = ", ".join(sorted(members)) or "none"
-                raise UsageError(f"{path}: no array X in it (it holds: {held})")
-            if label and names["labels"] is None:
-                raise UsageError(f"{path}: no array {label!r} (it holds: {', '.join(members)})")
-            arrays = {
-                role: None if name is None else _read_member(archive, members[name], path)
-                for role, name in names.items()
-            }
+            held = [name[:-4] for name in archive.namelist() if name.endswith(".npy")]
+
+            def read(*names: str, needed: bool = False) -> npt.NDArray[Any] | None:
+                """The array of the first of these names that the file holds."""
+                for name in names:
+                    if name in held:
+                        return _read_member(archive, f"{name}.npy", path)
+                if needed:
+                    found = ", ".join(held) or "none"
+                    raise UsageError(f"{path}: no array {names[0]} in it (it holds: {found})")
+                return None
+
+            inputs = read("X", "x", needed=True)
+            labels = read(label, needed=True) if label else read("y", "Y")
+            clean = read("clean")
     except UsageError:
         raise
     except Exception as error:  # zipfile and zlib raise many kinds for broken files
         raise UsageError(f"{path}: not a readable .npz file: {one_line(error)}") from None
-    return _together(path, arrays["inputs"], arrays["labels"], arrays["clean"])
+    return _together(path, inputs, labels, clean)
 
 
 def beside(path: Path, label: str | None = None) -> tuple[Path, Path]:
@@ -84,16 +80,8 @@ def read_npy(path: Path, label: str | None = None) -> ArrayFile:
     labels, clean = beside(path, label)
     if label and not labels.is_file():
         raise UsageError(f"{labels}: no such file of labels")
-    return _together(
-        path,
-        _map(path),
-        np.array(_map(labels)) if labels.is_file() else None,
-        np.array(_map(clean)) if clean.is_file() else None,
-    )
-
-
-def _pick(members: dict[str, str], names: tuple[str, ...]) -> str | None:
-    return next((name for name in names if name in members), None)
+    held = (np.array(_map(file)) if file.is_file() else None for file in (labels, clean))
+    return _together(path, _map(path), *held)
 
 
 def _read_member(archive: zipfile.ZipFile, name: str, path: Path) -> npt.NDArray[Any]:

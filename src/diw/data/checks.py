@@ -18,21 +18,11 @@ MOST = 1 << 29
 def check_parts(
     train: Dataset, trusted: Dataset | None, test: Dataset | None, *, allow_leaks: bool = False
 ) -> tuple[str, ...]:
-    """Notes for the user about classes and leaks in their own files.
+    """Notes for the user about classes and leaks in trusted and test rows from files of their own.
 
-    Args:
-        train: The training rows.
-        trusted: Trusted rows from a file of their own.
-        test: Test rows from a file of their own.
-        allow_leaks: Accept test rows that are also trained on.
-
-    Raises:
-        UsageError: Test rows appear in the training or trusted data.
+    Test rows that are also in the training or trusted data are refused unless `allow_leaks`.
     """
-    return (
-        *_class_notes(train, trusted),
-        *_leak_notes(train, trusted, test, allow_leaks=allow_leaks),
-    )
+    return (*_class_notes(train, trusted), *_leak_notes(train, trusted, test, allow_leaks))
 
 
 def _class_notes(train: Dataset, trusted: Dataset | None) -> list[str]:
@@ -57,7 +47,7 @@ def _class_notes(train: Dataset, trusted: Dataset | None) -> list[str]:
 
 
 def _leak_notes(
-    train: Dataset, trusted: Dataset | None, test: Dataset | None, *, allow_leaks: bool
+    train: Dataset, trusted: Dataset | None, test: Dataset | None, allow_leaks: bool
 ) -> list[str]:
     """Rows that appear in two parts; inputs are compared, labels are not."""
     if trusted is None and test is None:

@@ -92,7 +92,8 @@ def make_split(
     if not len(shifted.keep):
         raise UsageError(f"shift: {change.text} leaves no training rows")
     kept = candidates[shifted.keep]
-    known = _truth_known(bundle) or change.moves_labels
+    all_clean = bundle.clean is not None and bool(bundle.clean.all())
+    known = all_clean or change.moves_labels
     weights = shifted.true_weights if known or change.stages else None
     train, trusted_set = (pool.subset(torch.from_numpy(rows)) for rows in (kept, chosen))
     return Split(
@@ -149,10 +150,6 @@ def _row_numbers(cells: list[str], text: str) -> Ints:
         raise UsageError(f"trusted: {text} must hold row numbers, counted from 0") from None
 
 
-def _truth_known(bundle: Bundle) -> bool:
-    return bundle.clean is not None and bool(bundle.clean.all())
-
-
 def _choose_trusted(
     bundle: Bundle, trusted: Trusted | None, simulated: bool, seed: int
 ) -> tuple[Dataset, Ints]:
@@ -171,8 +168,7 @@ def _choose_trusted(
         )
         return pool, np.arange(len(train), len(pool))
     if isinstance(trusted, (int, str)):
-        clean = _clean_rows(bundle, simulated)
-        return train, _draw(trusted, clean, train.targets.numpy(), train.classes, seed)
+        return train, _draw(trusted, _clean_rows(bundle, simulated), train, seed)
     rows = np.unique(np.asarray(trusted, np.int64))
     if not len(rows):
         raise UsageError("trusted: no rows given")
@@ -196,19 +192,23 @@ def _clean_rows(bundle: Bundle, simulated: bool) -> Ints:
     )
 
 
-def _draw(
-    trusted: int | str, clean: Ints, labels: Ints, classes: tuple[str, ...], seed: int
-) -> Ints:
+def _draw(trusted: int | str, clean: Ints, train: Dataset, seed: int) -> Ints:
     """N rows at random, or `"N/class"` of each class, from the clean rows; ascending."""
+    number, slash, word = str(trusted).partition("/")
+    if not number.strip().isascii() or not number.strip().isdigit() or (slash and word != "class"):
+        raise UsageError(f"trusted: cannot read {trusted!r}; write a number or N/class")
+    count = int(number)
+    if count == 0:
+        raise UsageError("trusted: at least one trusted row is needed")
     rng = numpy_generator(seed, "trusted")
-    count, per_class = _parse_count(trusted)
-    if not per_class:
+    if not slash:
         if count > len(clean):
             raise UsageError(f"trusted: {count} rows requested, but only {len(clean)} are clean")
         return np.sort(rng.permutation(clean)[:count])
     drawn: list[Ints] = []
-    for label, name in enumerate(classes):
-        rows = clean[labels[clean] == label]
+    labels = train.targets.numpy()[clean]
+    for label, name in enumerate(train.classes):
+        rows = clean[labels == label]
         if len(rows) < count:
             raise UsageError(
                 f"trusted: {count} rows per class requested, but class {name!r} has {len(rows)} "
@@ -216,15 +216,6 @@ def _draw(
             )
         drawn.append(rng.permutation(rows)[:count])
     return np.sort(np.concatenate(drawn))
-
-
-def _parse_count(trusted: int | str) -> tuple[int, bool]:
-    number, slash, word = str(trusted).partition("/")
-    if not number.strip().isascii() or not number.strip().isdigit() or (slash and word != "class"):
-        raise UsageError(f"trusted: cannot read {trusted!r}; write a number or N/class")
-    if int(number) == 0:
-        raise UsageError("trusted: at least one trusted row is needed")
-    return int(number), bool(slash)
 
 
 def _choose_test(

@@ -42,12 +42,9 @@ def find(benchmark: Benchmark) -> Path | None:
 
 
 def read_content(path: Path, file: DataFile) -> bytes:
-    """The unpacked, verified content of one file.
+    """The unpacked, verified content of one file; a truncated or altered one raises `RunError`.
 
     Never reads more than the published size, whatever a file unpacks to.
-
-    Raises:
-        RunError: Truncated, altered or unreadable.
     """
     opener = gzip.open if path.suffix == ".gz" else open
     try:
@@ -103,7 +100,12 @@ def fetch(benchmark: Benchmark, *, progress: bool = True) -> Path:
         try:
             ready = unfinished / "ready"
             ready.mkdir(parents=True)
-            _download_all(benchmark, unfinished, ready, progress)
+            for download in benchmark.downloads:
+                file = _download(download, unfinished, progress)
+                if file.name.endswith(".tar.gz"):
+                    extract(file, ready, benchmark.files)
+                else:
+                    file.rename(ready / file.name)
             _verify(benchmark, ready)
             if final.exists():
                 shutil.rmtree(final)
@@ -111,15 +113,6 @@ def fetch(benchmark: Benchmark, *, progress: bool = True) -> Path:
         finally:
             shutil.rmtree(unfinished, ignore_errors=True)
     return final
-
-
-def _download_all(benchmark: Benchmark, work: Path, ready: Path, progress: bool) -> None:
-    for download in benchmark.downloads:
-        file = _download(download, work, progress)
-        if file.name.endswith(".tar.gz"):
-            extract(file, ready, benchmark.files)
-        else:
-            file.rename(ready / file.name)
 
 
 def _verify(benchmark: Benchmark, folder: Path) -> None:

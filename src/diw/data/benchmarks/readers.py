@@ -67,12 +67,7 @@ def _read_part(benchmark: Benchmark, folder: Path, files: Sequence[DataFile]) ->
 
 
 def parse_idx(content: bytes, name: str) -> npt.NDArray[np.uint8]:
-    """The array in the (unpacked) content of an idx file of unsigned bytes.
-
-    Args:
-        content: The whole file.
-        name: What messages call it.
-    """
+    """The array in the (unpacked) content of an idx file of unsigned bytes, `name` in messages."""
     if len(content) < 4 or content[:2] != b"\0\0" or content[2] != _UNSIGNED_BYTE:
         raise RunError(f"{name}: not an idx file of unsigned bytes")
     start = 4 + 4 * content[3]
