@@ -21,7 +21,7 @@ def test_runs_of_one_setting_meet_and_others_do_not(tmp_path: Path) -> None:
     assert list(pair.methods) == ["diw"]
     assert list(symmetric.methods) == ["uniform", "diw"]
     assert symmetric.seeds == [1, 2]
-    assert [t.summary.seed for t in symmetric.methods["diw"]] == [1, 2]
+    assert [t.seed for t in symmetric.methods["diw"]] == [1, 2]
     assert symmetric.spec.shift == symmetric.shared["shift"] == "symmetric:0.4"
     assert "method" not in symmetric.shared
 

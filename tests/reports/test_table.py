@@ -35,11 +35,6 @@ TABLE = Table(
 )
 
 
-def test_a_row_of_another_length_is_refused() -> None:
-    with pytest.raises(ValueError, match="1 cells for 2 columns"):
-        Table((Column("a", "a"), Column("b", "b")), ((Cell("x"),),))
-
-
 def test_numbers() -> None:
     assert number_cell(0.79041, 0.0055, scale=100).text == "79.04 ± 0.55"
     assert number_cell(1234.5, digits=0).text == "1,234"

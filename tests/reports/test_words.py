@@ -6,10 +6,9 @@ from .factory import make_spec
 
 
 def test_a_spec_in_words() -> None:
-    words = describe(make_spec())
-    assert words.title == "40% symmetric label noise on Fashion-MNIST"
-    assert words.protocol == (
-        "Embedded subset, LeNet-5, 500 trusted samples, 12 epochs, batches of 256"
+    assert describe(make_spec()) == (
+        "40% symmetric label noise on Fashion-MNIST",
+        "Embedded subset, LeNet-5, 500 trusted samples, 12 epochs, batches of 256",
     )
 
 
@@ -38,14 +37,14 @@ def test_shifts_in_words(shift: str, words: str) -> None:
 
 
 def test_trusted_samples_in_words() -> None:
-    assert "10 trusted samples per class" in describe(make_spec(trusted="10/class")).protocol
-    assert "trusted" not in describe(make_spec(trusted=None)).protocol
+    assert "10 trusted samples per class" in describe(make_spec(trusted="10/class"))[1]
+    assert "trusted" not in describe(make_spec(trusted=None))[1]
 
 
 def test_own_data_keep_their_names() -> None:
-    words = describe(make_spec(data="mine.csv", trusted="good.csv", model="a:b"))
-    assert words.title.endswith("on mine.csv")
-    assert words.protocol.startswith("a:b, trusted: good.csv")
+    title, protocol = describe(make_spec(data="mine.csv", trusted="good.csv", model="a:b"))
+    assert title.endswith("on mine.csv")
+    assert protocol.startswith("a:b, trusted: good.csv")
 
 
 @pytest.mark.parametrize(

@@ -141,5 +141,5 @@ def _report(base: "RunSpec", runs: "list[Run]", folder: Path, json_file: Path | 
     click.echo(f"\nReport:  {folder / 'report.html'}\nRecords: {folder}")
     shared = {k: v for k, v in base.as_json().items() if not k.startswith("method")}
     shared["seeds"] = sorted({run.spec.seed for run in runs})
-    summaries = {t.run.folder: t.summary for c in comparisons for t in c.trials}
+    summaries = {trial.run.folder: trial for c in comparisons for trial in c.trials}
     write_results(json_file, results_json(shared, [summaries[run.folder] for run in runs]))

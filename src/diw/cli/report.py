@@ -47,4 +47,4 @@ def report(runs: Path, out: Path | None, json_file: Path | None) -> None:
         click.echo(f"Left out: {unfinished} of {len(found)} runs, which are not finished.")
     trials = [trial for comparison in comparisons for trial in comparison.trials]
     spec = shared_entries([trial.run.spec for trial in trials])
-    write_results(json_file, results_json(spec, [trial.summary for trial in trials]))
+    write_results(json_file, results_json(spec, trials))

@@ -1,7 +1,7 @@
 """Runs put side by side: which share a setting, their table, and what they found."""
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,21 +11,13 @@ from diw.errors import UsageError
 from diw.records import Run, RunSpec, spec_hash
 from diw.reports.statistics import MARK_FROM, Standing, mean_and_std, standings
 from diw.reports.summary import Summary, summarise
-from diw.reports.table import Cell, Column, Table, number_cell, text_cell
+from diw.reports.table import Cell, Column, Table, make_table, number_cell, text_cell
 from diw.reports.words import count, describe
 
 BASELINE = "uniform"
 """What the best method is compared with in the finding, where it is there."""
 
 BEST_NOTE = "† The highest of any epoch. It peeks at the test set: an upper limit, not a result."
-
-
-@dataclass(frozen=True)
-class Trial:
-    """One run and its numbers."""
-
-    run: Run
-    summary: Summary
 
 
 @dataclass(frozen=True)
@@ -36,23 +28,23 @@ class Comparison:
     """That of some run: the setting's fields are those of all runs."""
     shared: dict[str, Any]
     """The entries of the specs that all runs have in common, as JSON values."""
-    methods: dict[str, list[Trial]]
+    methods: dict[str, list[Summary]]
     """By label, from the lowest mean last accuracy to the highest; each by seed."""
 
     @property
-    def trials(self) -> list[Trial]:
+    def trials(self) -> list[Summary]:
         """Every trial, in the order of the methods."""
         return [trial for trials in self.methods.values() for trial in trials]
 
     @property
     def seeds(self) -> list[int]:
         """Every seed that some method ran."""
-        return sorted({trial.summary.seed for trial in self.trials})
+        return sorted({trial.seed for trial in self.trials})
 
     def accuracies(self) -> dict[str, dict[int, float]]:
         """Last accuracies of each method by seed."""
         return {
-            label: {trial.summary.seed: trial.summary.last_accuracy for trial in trials}
+            label: {trial.seed: trial.last_accuracy for trial in trials}
             for label, trials in self.methods.items()
         }
 
@@ -65,9 +57,9 @@ def compare_runs(runs: Iterable[Run]) -> list[Comparison]:
     unique = {spec_hash(run.spec.as_json()): run for run in runs if run.finished}
     if not unique:
         raise UsageError("runs: none is finished; run `diw compare` or `diw train` to the end")
-    settings: dict[str, list[Trial]] = {}
+    settings: dict[str, list[Summary]] = {}
     for run in unique.values():
-        settings.setdefault(_setting(run.spec), []).append(Trial(run, summarise(run)))
+        settings.setdefault(_setting(run.spec), []).append(summarise(run))
     return [_comparison(settings[key]) for key in sorted(settings)]
 
 
@@ -87,9 +79,9 @@ def _setting(spec: RunSpec) -> str:
     return json.dumps([*data, *shift, spec.model, spec.recipe.epochs, spec.recipe.batch_size])
 
 
-def _comparison(trials: list[Trial]) -> Comparison:
-    variants: dict[str, list[Trial]] = {}
-    for trial in sorted(trials, key=lambda trial: trial.summary.seed):
+def _comparison(trials: list[Summary]) -> Comparison:
+    variants: dict[str, list[Summary]] = {}
+    for trial in sorted(trials, key=lambda trial: trial.seed):
         variant = spec_hash(replace(trial.run.spec, seed=0).as_json())
         variants.setdefault(variant, []).append(trial)
     labels = _labels([group[0].run.spec for group in variants.values()])
@@ -100,8 +92,8 @@ def _comparison(trials: list[Trial]) -> Comparison:
     return Comparison(specs[0], shared_entries(specs), methods)
 
 
-def _mean_last(trials: Sequence[Trial]) -> float:
-    return float(np.mean([trial.summary.last_accuracy for trial in trials]))
+def _mean_last(trials: Sequence[Summary]) -> float:
+    return float(np.mean([trial.last_accuracy for trial in trials]))
 
 
 def _labels(specs: Sequence[RunSpec]) -> list[str]:
@@ -127,75 +119,70 @@ def _flat(spec: RunSpec) -> dict[str, Any]:
 
 def compare_table(comparison: Comparison) -> Table:
     """Accuracy, cost and weights of each method, mean ± standard deviation over seeds."""
-    summaries = [trial.summary for trial in comparison.trials]
+    summaries = comparison.trials
     places = standings(comparison.accuracies())
-    columns: list[tuple[Column, Callable[[str], Cell]]] = []
+    seeds_differ = len({place.trials for place in places.values()}) > 1
+    tested = any(place.mark for place in places.values())
+    balanced = all(summary.balanced_classes for summary in summaries)
 
-    def add(key: str, title: str, cell: Callable[[str], Cell], **options: Any) -> None:
-        columns.append((Column(key, title, **options), cell))
+    def row(label: str) -> list[tuple[Column, Cell]]:
+        place, trials = places[label], comparison.methods[label]
 
-    def add_mean(key: str, title: str, **options: Any) -> None:
-        add(key, title, lambda label: _over_seeds(comparison.methods[label], key, **options))
+        def mean(key: str, title: str, **options: Any) -> tuple[Column, Cell]:
+            known = [value for trial in trials if (value := getattr(trial, key)) is not None]
+            cell = number_cell(*mean_and_std(known), **options) if known else number_cell(None)
+            return Column(key, title), cell
 
-    add("method", "method", text_cell, align="left")
-    if len({place.trials for place in places.values()}) > 1:
-        add("seeds", "seeds", lambda label: Cell(str(places[label].trials), places[label].trials))
-    add("last_accuracy", "last accuracy %", lambda label: _accuracy(places[label]))
-    if any(place.mark for place in places.values()):
-        add("verdict", "t-test", lambda label: text_cell(places[label].mark or ""), align="left")
-    if not all(summary.balanced_classes for summary in summaries):
-        add_mean("last_balanced_accuracy", "balanced %", scale=100)
-    add_mean("best_accuracy", "best % †", scale=100)
-    add_mean("seconds", "seconds", digits=0, show_spread=False)
-    add_mean("ess", "ESS %", scale=100, digits=1, show_spread=False)
-    if _shows_distances(summaries):
-        add_mean("weight_mae", "weight MAE", digits=3)
-        add_mean("weight_rmse", "weight RMSE", digits=3)
-    else:
-        add_mean("weight_auroc", "weight AUROC", digits=3, show_spread=False)
-    return Table(
-        tuple(column for column, _ in columns),
-        tuple(tuple(cell(label) for _, cell in columns) for label in comparison.methods),
-        describe(comparison.spec).title,
-        tuple(_notes(summaries, places)),
-    )
+        strong = place.mark in ("best", "comparable")
+        accuracy = number_cell(place.mean, place.std, scale=100, strong=strong)
+        cells = [(Column("method", "method", "left"), text_cell(label))]
+        if seeds_differ:
+            cells.append((Column("seeds", "seeds"), Cell(str(place.trials), place.trials)))
+        cells.append((Column("last_accuracy", "last accuracy %"), accuracy))
+        if tested:
+            cells.append((Column("verdict", "t-test", "left"), text_cell(place.mark or "")))
+        if not balanced:
+            cells.append(mean("last_balanced_accuracy", "balanced %", scale=100))
+        cells.append(mean("best_accuracy", "best % †", scale=100))
+        cells.append(mean("seconds", "seconds", digits=0, show_spread=False))
+        cells.append(mean("ess", "ESS %", scale=100, digits=1, show_spread=False))
+        if _shows_distances(summaries):
+            cells.append(mean("weight_mae", "weight MAE", digits=3))
+            cells.append(mean("weight_rmse", "weight RMSE", digits=3))
+        else:
+            cells.append(mean("weight_auroc", "weight AUROC", digits=3, show_spread=False))
+        return cells
+
+    title, _ = describe(comparison.spec)
+    return make_table(map(row, comparison.methods), title, _notes(summaries, places))
 
 
 def runs_table(comparison: Comparison) -> Table:
     """Every run of a comparison with its own numbers and its folder."""
-    columns = (
-        Column("method", "method", "left"),
-        Column("seed", "seed"),
-        Column("last_accuracy", "last %"),
-        Column("last10_accuracy", "last ten %"),
-        Column("best_accuracy", "best % †"),
-        Column("weight_auroc", "weight AUROC"),
-        Column("ess", "ESS %"),
-        Column("seconds", "seconds"),
-        Column("run", "run", "left"),
-    )
-    rows = tuple(
-        (
-            text_cell(label),
-            Cell(str(trial.summary.seed), trial.summary.seed),
-            number_cell(trial.summary.last_accuracy, scale=100),
-            number_cell(trial.summary.last10_accuracy, scale=100),
-            number_cell(trial.summary.best_accuracy, scale=100),
-            number_cell(trial.summary.weight_auroc, digits=3),
-            number_cell(trial.summary.ess, scale=100, digits=1),
-            number_cell(trial.summary.seconds, digits=0),
-            Cell(trial.run.folder.name, trial.summary.run),
-        )
+    return make_table(
+        [
+            (Column("method", "method", "left"), text_cell(label)),
+            (Column("seed", "seed"), Cell(str(trial.seed), trial.seed)),
+            (Column("last_accuracy", "last %"), number_cell(trial.last_accuracy, scale=100)),
+            (
+                Column("last10_accuracy", "last ten %"),
+                number_cell(trial.last10_accuracy, scale=100),
+            ),
+            (Column("best_accuracy", "best % †"), number_cell(trial.best_accuracy, scale=100)),
+            (Column("weight_auroc", "weight AUROC"), number_cell(trial.weight_auroc, digits=3)),
+            (Column("ess", "ESS %"), number_cell(trial.ess, scale=100, digits=1)),
+            (Column("seconds", "seconds"), number_cell(trial.seconds, digits=0)),
+            (Column("run", "run", "left"), Cell(trial.run.folder.name, str(trial.run.folder))),
+        ]
         for label, trials in comparison.methods.items()
         for trial in trials
     )
-    return Table(columns, rows)
 
 
 def finding(comparison: Comparison) -> str:
     """One computed sentence, in favour or against: the best method and unweighted training."""
     accuracies = comparison.accuracies()
-    means = {label: float(np.mean(list(values.values()))) for label, values in accuracies.items()}
+    means = {label: _mean_last(trials) for label, trials in comparison.methods.items()}
     best = max(means, key=lambda label: means[label])
     if len(means) == 1:
         return f"{best} ends at {_percent(means[best])} test accuracy."
@@ -216,16 +203,6 @@ def finding(comparison: Comparison) -> str:
 
 def _percent(fraction: float) -> str:
     return f"{100 * fraction:.1f}%"
-
-
-def _accuracy(place: Standing) -> Cell:
-    strong = place.mark in ("best", "comparable")
-    return number_cell(place.mean, place.std, scale=100, strong=strong)
-
-
-def _over_seeds(trials: Sequence[Trial], key: str, **options: Any) -> Cell:
-    known = [value for t in trials if (value := getattr(t.summary, key)) is not None]
-    return number_cell(*mean_and_std(known), **options) if known else number_cell(None)
 
 
 def _shows_distances(summaries: Sequence[Summary]) -> bool:

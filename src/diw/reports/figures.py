@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from diw.reports.comparison import Comparison, Trial
+from diw.reports.comparison import Comparison
 from diw.reports.palette import GROUPS, INK, MUTED, RULE, Look, translucent
-from diw.reports.summary import WINDOW, groups, settled_weights
+from diw.reports.summary import WINDOW, Summary, groups, settled_weights
 
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 
@@ -45,10 +45,7 @@ class Chart:
     description: str
     data: list[dict[str, Any]]
     layout: dict[str, Any]
-
-    def as_json(self) -> dict[str, Any]:
-        """What plotly.js draws."""
-        return {"data": self.data, "layout": self.layout}
+    """What plotly.js draws, and how."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +58,7 @@ class Curve:
     trials: int
 
 
-def curve(trials: Sequence[Trial], key: str) -> Curve | None:
+def curve(trials: Sequence[Summary], key: str) -> Curve | None:
     """Gather `key` over the epochs that all trials have; None where none recorded it."""
     series: list[dict[int, float]] = []
     for trial in trials:
@@ -129,7 +126,7 @@ def weight_charts(comparison: Comparison) -> list[Chart]:
     ]
 
 
-def pooled_weights(trials: Sequence[Trial]) -> dict[str, NDArray[np.float64]]:
+def pooled_weights(trials: Sequence[Summary]) -> dict[str, NDArray[np.float64]]:
     """Settled weights by group of samples, over all seeds; empty where a method has none."""
     pools: dict[str, list[NDArray[np.float64]]] = {}
     for trial in trials:
@@ -144,14 +141,14 @@ def pooled_weights(trials: Sequence[Trial]) -> dict[str, NDArray[np.float64]]:
 
 
 def _histogram(
-    label: str, trials: Sequence[Trial], weights: Mapping[str, NDArray[np.float64]]
+    label: str, trials: Sequence[Summary], weights: Mapping[str, NDArray[np.float64]]
 ) -> Chart:
     everything = np.concatenate(list(weights.values()))
     # A few heavy samples would stretch the axis: what lies above goes into the last step.
     limit = max(float(np.quantile(everything, 0.995)), 1.2)
     edges = np.linspace(0.0, limit, BINS + 1)
     means = ", ".join(f"{name} {part.mean():.2f}" for name, part in weights.items() if part.size)
-    known = [t.summary.weight_auroc for t in trials if t.summary.weight_auroc is not None]
+    known = [trial.weight_auroc for trial in trials if trial.weight_auroc is not None]
     area = f" AUROC {np.mean(known):.3f}." if known else ""
     return Chart(
         title=label,
@@ -196,24 +193,27 @@ def _curves(comparison: Comparison, key: str) -> dict[str, Curve]:
 
 def _lines(curves: Mapping[str, Curve], looks: Mapping[str, Look]) -> list[dict[str, Any]]:
     """Bands first, so that no band covers a line."""
-    bands = [
-        _band(label, line, looks[label].colour) for label, line in curves.items() if line.trials > 1
-    ]
-    lines = [
-        {
-            "type": "scatter",
-            "mode": "lines" if len(line.epochs) > 1 else "markers",
-            "name": escape(label, quote=False),  # plotly.js reads a name as markup
-            "legendgroup": label,
-            "x": line.epochs.tolist(),
-            "y": line.mean.round(6).tolist(),
-            "customdata": line.std.round(6).tolist(),
-            "line": {"color": looks[label].colour, "width": 2.25, "dash": looks[label].dash},
-            "marker": {"color": looks[label].colour},
-            "hovertemplate": "%{y:.2%}" + (" ± %{customdata:.2%}" if line.trials > 1 else ""),
-        }
-        for label, line in curves.items()
-    ]
+    bands: list[dict[str, Any]] = []
+    lines: list[dict[str, Any]] = []
+    for label, line in curves.items():
+        colour, dash = looks[label]
+        several = line.trials > 1
+        if several:
+            bands.append(_band(label, line, colour))
+        lines.append(
+            {
+                "type": "scatter",
+                "mode": "lines" if len(line.epochs) > 1 else "markers",
+                "name": escape(label, quote=False),  # plotly.js reads a name as markup
+                "legendgroup": label,
+                "x": line.epochs.tolist(),
+                "y": line.mean.round(6).tolist(),
+                "customdata": line.std.round(6).tolist(),
+                "line": {"color": colour, "width": 2.25, "dash": dash},
+                "marker": {"color": colour},
+                "hovertemplate": "%{y:.2%}" + (" ± %{customdata:.2%}" if several else ""),
+            }
+        )
     return bands + lines
 
 

@@ -13,16 +13,10 @@ from typing import Any
 from diw._version import __version__
 from diw.records import write_text
 from diw.reports.comparison import Comparison, compare_table, finding, runs_table
-from diw.reports.figures import (
-    WEIGHTS_LEGEND,
-    Chart,
-    accuracy_chart,
-    ess_chart,
-    weight_charts,
-)
+from diw.reports.figures import WEIGHTS_LEGEND, Chart, accuracy_chart, ess_chart, weight_charts
 from diw.reports.palette import Look, looks
 from diw.reports.table import to_html
-from diw.reports.words import Description, count, describe
+from diw.reports.words import count, describe
 
 # The page may run what it contains and load nothing, whatever a spec has smuggled in.
 _POLICY = (
@@ -67,13 +61,11 @@ def render(comparisons: Sequence[Comparison]) -> str:
     styles = looks(label for comparison in comparisons for label in comparison.methods)
     charts: list[dict[str, Any]] = []
     sections = [_section(comparison, styles, charts) for comparison in comparisons]
-    words = describe(comparisons[0].spec)
-    alone = len(comparisons) == 1
-    title = (
-        words.title if alone else f"{count(len(comparisons), 'comparison')} of weighting methods"
-    )
-    body = sections[0] if alone else "\n".join(map(_framed, comparisons, sections))
-    lede = _lede(comparisons[0], words) if alone else ""
+    if len(comparisons) == 1:
+        (title, _), lede, body = describe(comparisons[0].spec), _lede(comparisons[0]), sections[0]
+    else:
+        title, lede = f"{count(len(comparisons), 'comparison')} of weighting methods", ""
+        body = "\n".join(map(_framed, comparisons, sections))
     return html_page(
         title,
         policy=_POLICY,
@@ -127,28 +119,24 @@ def html_page(
 """
 
 
-def _lede(comparison: Comparison, words: Description) -> str:
+def _lede(comparison: Comparison) -> str:
+    _, protocol = describe(comparison.spec)
+    samples = comparison.trials[0].run.samples()
+    if "targets" in samples:
+        protocol += f", {count(len(samples['targets']), 'training sample')}"
+    seeds = ", ".join(map(str, comparison.seeds))
+    protocol += f", {'seeds' if len(comparison.seeds) > 1 else 'seed'} {seeds}."
     return (
         f'<p class="finding">{escape(finding(comparison))}</p>\n'
-        f'<p class="protocol">{escape(_protocol(comparison, words))}</p>'
+        f'<p class="protocol">{escape(protocol)}</p>'
     )
 
 
-def _protocol(comparison: Comparison, words: Description) -> str:
-    samples = comparison.trials[0].run.samples()
-    parts = [words.protocol] if words.protocol else []
-    if "targets" in samples:
-        parts.append(count(len(samples["targets"]), "training sample"))
-    seeds = ", ".join(map(str, comparison.seeds))
-    parts.append(f"{'seeds' if len(comparison.seeds) > 1 else 'seed'} {seeds}")
-    return ", ".join(parts) + "."
-
-
 def _framed(comparison: Comparison, section: str) -> str:
-    words = describe(comparison.spec)
+    title, _ = describe(comparison.spec)
     return (
-        f'<article class="comparison">\n<h2 class="setting">{escape(words.title)}</h2>\n'
-        f"{_lede(comparison, words)}\n{section}\n</article>"
+        f'<article class="comparison">\n<h2 class="setting">{escape(title)}</h2>\n'
+        f"{_lede(comparison)}\n{section}\n</article>"
     )
 
 
@@ -158,7 +146,9 @@ def _section(comparison: Comparison, styles: dict[str, Look], charts: list[dict[
     parts = [f"<section>\n<h2>Results</h2>\n{to_html(compare_table(comparison))}\n</section>"]
     parts.append(_figure_section(accuracy_chart(comparison, styles), charts))
     if weights:
-        panels = "\n".join(_figure(chart, charts, "panel", "h3") for chart in weights)
+        panels = "\n".join(
+            _figure(c, charts, "panel", f"<h3>{escape(c.title)}</h3>\n") for c in weights
+        )
         parts.append(
             f"<section>\n<h2>Where the weights went</h2>\n<p>{escape(WEIGHTS_LEGEND)}</p>\n"
             f'<div class="panels">\n{panels}\n</div>\n</section>'
@@ -175,16 +165,15 @@ def _section(comparison: Comparison, styles: dict[str, Look], charts: list[dict[
 
 def _figure_section(chart: Chart, charts: list[dict[str, Any]]) -> str:
     heading = f"<h2>{escape(chart.title)}</h2>"
-    return f"<section>\n{heading}\n{_figure(chart, charts, 'wide', None)}\n</section>"
+    return f"<section>\n{heading}\n{_figure(chart, charts, 'wide')}\n</section>"
 
 
-def _figure(chart: Chart, charts: list[dict[str, Any]], kind: str, heading: str | None) -> str:
+def _figure(chart: Chart, charts: list[dict[str, Any]], kind: str, heading: str = "") -> str:
     """The figure's place in the page; the drawing itself joins `charts`."""
     name = f"figure-{len(charts)}"
-    charts.append({"id": name, **chart.as_json()})
-    title = f"<{heading}>{escape(chart.title)}</{heading}>\n" if heading else ""
+    charts.append({"id": name, "data": chart.data, "layout": chart.layout})
     return (
-        f'<figure class="{kind}">\n{title}'
+        f'<figure class="{kind}">\n{heading}'
         f'<div id="{name}" class="drawing" role="img" '
         f'aria-label="{escape(chart.description, quote=True)}"></div>\n'
         f"<noscript><p>{escape(chart.description)}</p></noscript>\n"

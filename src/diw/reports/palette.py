@@ -4,7 +4,6 @@ The colours are Okabe and Ito's (2008) without their yellow, which is too faint 
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#444444")
 DASHES = ("solid", "dash", "dot", "dashdot")
@@ -17,18 +16,14 @@ MUTED = "#616e7c"
 RULE = "#e4e7eb"
 
 
-@dataclass(frozen=True)
-class Look:
-    """How one method is drawn everywhere on a page."""
-
-    colour: str
-    dash: str
+Look = tuple[str, str]
+"""Colour and dash of one method, everywhere on a page."""
 
 
 def looks(labels: Iterable[str]) -> dict[str, Look]:
     """A look for each label, the same whatever order they come in."""
     return {
-        label: Look(COLOURS[place % len(COLOURS)], DASHES[place // len(COLOURS) % len(DASHES)])
+        label: (COLOURS[place % len(COLOURS)], DASHES[place // len(COLOURS) % len(DASHES)])
         for place, label in enumerate(sorted(set(labels)))
     }
 

@@ -1,12 +1,13 @@
 """Methods over paired trials: means, deviations, and which differences are significant."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 
 LEVEL = 0.05
+"""Of all tests: below it a method is worse."""
 MARK_FROM = 3
 """The fewest shared seeds with which `diw compare` claims a test."""
 
@@ -60,7 +61,6 @@ def standings(
     *,
     min_trials: int = MARK_FROM,
     higher_is_better: bool = True,
-    level: float = LEVEL,
 ) -> dict[str, Standing]:
     """Mark the best method and those that a paired t-test cannot distinguish from it.
 
@@ -72,37 +72,23 @@ def standings(
         trials: For each method its value by seed.
         min_trials: The fewest shared seeds for a mark, at least 2.
         higher_is_better: False for errors and distances.
-        level: Of the test; below it a method is worse.
     """
     if min_trials < 2:
         raise ValueError(f"min_trials: a paired test needs at least 2, got {min_trials}")
-    plain = {
+    found = {
         name: Standing(*mean_and_std(list(values.values())), trials=len(values))
         for name, values in trials.items()
     }
     sign = 1.0 if higher_is_better else -1.0
-    candidates = [name for name, standing in plain.items() if standing.trials >= min_trials]
+    candidates = [name for name, standing in found.items() if standing.trials >= min_trials]
     if len(candidates) < 2:
-        return plain
-    best = max(candidates, key=lambda name: sign * plain[name].mean)
-    return {
-        name: _judge(standing, name == best, trials[name], trials[best], min_trials, level)
-        for name, standing in plain.items()
-    }
-
-
-def _judge(
-    standing: Standing,
-    is_best: bool,
-    own: Mapping[int, float],
-    best: Mapping[int, float],
-    min_trials: int,
-    level: float,
-) -> Standing:
-    mark: Mark | None = "best" if is_best else None
-    p_value = None
-    shared = sorted(own.keys() & best.keys())
-    if not is_best and len(shared) >= min_trials:
-        p_value = paired_p_value([own[seed] for seed in shared], [best[seed] for seed in shared])
-        mark = "worse" if p_value < level else "comparable"
-    return Standing(standing.mean, standing.std, standing.trials, mark, p_value)
+        return found
+    best = max(candidates, key=lambda name: sign * found[name].mean)
+    found[best] = replace(found[best], mark="best")
+    for name in found.keys() - {best}:
+        own, shared = trials[name], sorted(trials[name].keys() & trials[best].keys())
+        if len(shared) >= min_trials:
+            p_value = paired_p_value([own[s] for s in shared], [trials[best][s] for s in shared])
+            mark: Mark = "worse" if p_value < LEVEL else "comparable"
+            found[name] = replace(found[name], mark=mark, p_value=p_value)
+    return found

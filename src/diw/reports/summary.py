@@ -52,12 +52,11 @@ class Summary:
     """Whether training and test classes are of about the same size."""
     scored_on: str
     """What the accuracies are of: "test", or "held-out trusted" where no test data were given."""
-    run: str
-    """The run's folder."""
+    run: Run
 
     def as_json(self) -> dict[str, Any]:
-        """Plain JSON values by name."""
-        return asdict(self)
+        """Plain JSON values by name; the run is named by its folder."""
+        return {**asdict(self), "run": str(self.run.folder)}
 
 
 def summarise(run: Run) -> Summary:
@@ -86,7 +85,7 @@ def summarise(run: Run) -> Summary:
         epochs=len(rows),
         balanced_classes=_train_is_balanced(samples) and _test_is_balanced(rows),
         scored_on=_scored_on(run),
-        run=str(run.folder),
+        run=run,
     )
 
 
@@ -107,13 +106,8 @@ def _column(rows: Sequence[Row], key: str) -> list[float]:
 def settled_weights(run: Run, rows: Sequence[Row] | None = None) -> NDArray[np.float64] | None:
     """Mean weight of each training sample over the last ten weighted epochs.
 
-    Args:
-        run: Where the weights are.
-        rows: Its metrics, if they are at hand.
-
-    Returns:
-        Shape (n,), NaN for a sample that none of these epochs saw. None where
-        there is nothing to compare: no training weights, or all of them equal.
+    Shape (n,), NaN for a sample that none of these epochs saw. None where there is nothing
+    to compare: no training weights, or all of them equal. `rows`: the metrics, if at hand.
     """
     window = _window(run, _weighted_epochs(run.metrics() if rows is None else rows))
     seen = np.isfinite(window)

@@ -7,6 +7,7 @@ import csv
 import io
 import os
 import sys
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Literal, TextIO
@@ -18,14 +19,8 @@ EMPTY = "–"
 """Shown where there is no number."""
 
 _LATEX = {
+    **{character: rf"\{character}" for character in "{}%&#$_"},
     "\\": r"\textbackslash{}",
-    "{": r"\{",
-    "}": r"\}",
-    "%": r"\%",
-    "&": r"\&",
-    "#": r"\#",
-    "$": r"\$",
-    "_": r"\_",
     "~": r"\textasciitilde{}",
     "^": r"\textasciicircum{}",
     "±": r"$\pm$",
@@ -67,10 +62,15 @@ class Table:
     caption: str = ""
     notes: tuple[str, ...] = ()
 
-    def __post_init__(self) -> None:
-        for row in self.rows:
-            if len(row) != len(self.columns):
-                raise ValueError(f"rows: {len(row)} cells for {len(self.columns)} columns")
+
+def make_table(
+    rows: Iterable[Sequence[tuple[Column, Cell]]], caption: str = "", notes: Iterable[str] = ()
+) -> Table:
+    """A table of rows whose cells come with their columns: the same ones in every row."""
+    listed = list(rows)
+    columns = tuple(column for column, _ in listed[0])
+    cells = tuple(tuple(cell for _, cell in row) for row in listed)
+    return Table(columns, cells, caption, tuple(notes))
 
 
 def text_cell(text: str) -> Cell:
@@ -87,15 +87,10 @@ def number_cell(
     strong: bool = False,
     show_spread: bool = True,
 ) -> Cell:
-    """A cell `mean ± std`, or a dash where there is no number.
+    """A cell `mean ± std` over trials, or a dash where there is no number.
 
-    Args:
-        mean: The value as it is.
-        std: Its standard deviation over trials, or None.
-        scale: Factor of the shown numbers (100 for per cent).
-        digits: Decimals shown.
-        strong: See `Cell.strong`.
-        show_spread: Whether the deviation is shown, not only kept.
+    The shown numbers are multiplied by `scale` (100 for per cent); with `show_spread` off
+    the deviation is kept, but not shown.
     """
     if mean is None:
         return Cell(EMPTY)
@@ -125,7 +120,7 @@ def show(table: Table, stream: TextIO | None = None) -> None:
 
 
 def to_rich(table: Table) -> "rich.table.Table":
-    """For a terminal; the notes are left to the caller, who knows the width."""
+    """For a terminal, without the notes."""
     from rich import box
     from rich.table import Table as RichTable
     from rich.text import Text

@@ -1,7 +1,5 @@
 """Specs and shifts in words, for titles and captions."""
 
-from dataclasses import dataclass
-
 from diw.errors import UsageError
 from diw.records import RunSpec
 from diw.shifts import (
@@ -26,18 +24,11 @@ _DATA = {
 _MODELS = {"lenet5": "LeNet-5", "resnet32": "ResNet-32", "mlp": "MLP", "auto": "default network"}
 
 
-@dataclass(frozen=True)
-class Description:
-    """What was run."""
+def describe(spec: RunSpec) -> tuple[str, str]:
+    """Say in words what a run did: a title (shift and data) and the protocol (network, sizes).
 
-    title: str
-    """The question: shift and data."""
-    protocol: str
-    """How it was asked: model, trusted samples, epochs, batch size."""
-
-
-def describe(spec: RunSpec) -> Description:
-    """Say in words what a run did; unknown names stay as they are."""
+    Unknown names stay as they are.
+    """
     parts = ["Embedded subset"] if spec.data == "embedded" else []
     parts.append(_MODELS.get(spec.model, spec.model))
     if spec.trusted is not None:
@@ -47,7 +38,7 @@ def describe(spec: RunSpec) -> Description:
     data, shift = data_title(spec.data), shift_in_words(spec.shift)
     plain = spec.shift == "none"
     title = f"{data}, {shift}" if plain else f"{shift[0].upper()}{shift[1:]} on {data}"
-    return Description(title, ", ".join(parts))
+    return title, ", ".join(parts)
 
 
 def data_title(data: str) -> str:

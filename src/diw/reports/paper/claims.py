@@ -45,38 +45,28 @@ class Verdict:
         return f"{self.claim} {self.outcome.capitalize()}: {self.finding}"
 
 
-@dataclass(frozen=True)
-class Count:
-    """Successes among cases."""
-
-    hits: int
-    cases: int
-
-    @classmethod
-    def of(cls, outcomes: Sequence[bool]) -> "Count":
-        """Count what is true."""
-        return cls(sum(outcomes), len(outcomes))
-
-    def __str__(self) -> str:
-        return f"{self.hits} of {self.cases}"
-
-    @property
-    def outcome(self) -> Outcome:
-        """All, some or none."""
-        if not self.cases:
-            return "not tested"
-        if self.hits == self.cases:
-            return "holds"
-        return "holds in part" if self.hits else "does not hold"
+Answer = tuple[list[bool], str]
+"""Whether a claim holds, case by case, and the finding in words."""
 
 
-def _judge(claim: Claim, count: Count, finding: str) -> Verdict:
-    """The verdict of a count; without cases nothing is claimed."""
-    text = finding if count.cases else "no finished runs to test it on."
-    return Verdict(claim["text"], count.outcome, text)
+def verdicts(sheet: Sheet) -> list[Verdict]:
+    """Every claim of an experiment, tested on the trials that are there."""
+    return [_verdict(claim, *KINDS[claim["kind"]](sheet, claim)) for claim in sheet.facts["claims"]]
 
 
-def best(sheet: Sheet, claim: Claim) -> Verdict:
+def _verdict(claim: Claim, cases: Sequence[bool], finding: str) -> Verdict:
+    """Without cases nothing is claimed."""
+    if not cases:
+        return Verdict(claim["text"], "not tested", "no finished runs to test it on.")
+    partly: Outcome = "holds in part" if any(cases) else "does not hold"
+    return Verdict(claim["text"], "holds" if all(cases) else partly, finding)
+
+
+def _count(cases: Sequence[bool]) -> str:
+    return f"{sum(cases)} of {len(cases)}"
+
+
+def best(sheet: Sheet, claim: Claim) -> Answer:
     """In how many settings a method is the best, or not significantly different from it."""
     metric: Metric = claim.get("metric", "accuracy")
     method = claim["method"]
@@ -88,29 +78,27 @@ def best(sheet: Sheet, claim: Claim) -> Verdict:
         for setting in settings:
             places = sheet.standings(setting, metric)
             if method in places and len(places) > 1:
-                verdict = places[method].mark
-                tested = tested and verdict is not None
-                ours.append(verdict in ("best", "comparable") or _leads(places, method, metric))
-        theirs = [n.best for s in settings if (n := sheet.at(s, method).published.get(metric))]
+                mark = places[method].mark
+                tested = tested and mark is not None
+                ours.append(_leads(places, method, metric) if mark is None else mark != "worse")
+        theirs = [n.best for s in settings if (n := sheet.at[s, method].published.get(metric))]
         words = "best or comparable" if tested else "best on average (too few trials for a test)"
         if ours:
             parts.append(
-                f"{title}: {method} is {words} in {Count.of(ours)}"
-                + (f", in the paper best or comparable in {Count.of(theirs)}" if theirs else "")
+                f"{title}: {method} is {words} in {_count(ours)}"
+                + (f", in the paper best or comparable in {_count(theirs)}" if theirs else "")
             )
         everywhere += ours
-    return _judge(claim, Count.of(everywhere), "; ".join(parts) + ".")
+    return everywhere, "; ".join(parts) + "."
 
 
 def _leads(places: Mapping[str, Standing], method: str, metric: Metric) -> bool:
     """Whether a method has the best mean, where no test was made."""
-    if places[method].mark is not None:
-        return False
     sign = -1 if lower_is_better(metric) else 1
     return method == max(places, key=lambda name: sign * places[name].mean)
 
 
-def above(sheet: Sheet, claim: Claim) -> Verdict:
+def above(sheet: Sheet, claim: Claim) -> Answer:
     """In how many settings the first of a pair is above the second."""
     ours: list[bool] = []
     sure, backed = 0, 0
@@ -123,16 +111,14 @@ def above(sheet: Sheet, claim: Claim) -> Verdict:
             sure += ours[-1]
             backed += not ours[-1]
     theirs = _published_gaps(sheet, claim)
-    paper = Count.of([gap > 0 for gap in theirs])
-    finding = (
-        f"the mean is higher in {Count.of(ours)} comparisons "
-        f"({sure} by a paired t-test at 5%, which is against it in {backed})"
-        + (f"; in the paper in {paper}." if theirs else ".")
+    paper = f"; in the paper in {_count([gap > 0 for gap in theirs])}." if theirs else "."
+    return ours, (
+        f"the mean is higher in {_count(ours)} comparisons "
+        f"({sure} by a paired t-test at 5%, which is against it in {backed}){paper}"
     )
-    return _judge(claim, Count.of(ours), finding)
 
 
-def not_below(sheet: Sheet, claim: Claim) -> Verdict:
+def not_below(sheet: Sheet, claim: Claim) -> Answer:
     """In how many settings the first of a pair is not significantly below the second."""
     ours: list[bool] = []
     for first, second in _pairs(sheet, claim):
@@ -141,14 +127,14 @@ def not_below(sheet: Sheet, claim: Claim) -> Verdict:
             below = float(np.mean(gaps)) < 0
             ours.append(not (below and (_significant(gaps) or len(gaps) < FEWEST)))
     theirs = _published_gaps(sheet, claim)
-    paper = Count.of([gap >= 0 for gap in theirs])
-    finding = f"not below in {Count.of(ours)} comparisons" + (
+    paper = _count([gap >= 0 for gap in theirs])
+    finding = f"not below in {_count(ours)} comparisons" + (
         f"; in the paper the mean is not below in {paper}." if theirs else "."
     )
-    return _judge(claim, Count.of(ours), finding)
+    return ours, finding
 
 
-def robust(sheet: Sheet, claim: Claim) -> Verdict:
+def robust(sheet: Sheet, claim: Claim) -> Answer:
     """Whether a method loses less than its rivals between two noise rates."""
     ours: list[bool] = []
     parts: list[str] = []
@@ -158,14 +144,14 @@ def robust(sheet: Sheet, claim: Claim) -> Verdict:
         if not {claim["from"], claim["to"]} <= by_shift.keys():
             continue
         before, after = by_shift[claim["from"]], by_shift[claim["to"]]
-        cells = [(sheet.at(before, name), sheet.at(after, name)) for name in names]
+        cells = [(sheet.at[before, name], sheet.at[after, name]) for name in names]
         measured = _losses([(one.mean(), other.mean()) for one, other in cells])
         printed = _losses([(one.published_mean(), other.published_mean()) for one, other in cells])
         if measured:
             ours.append(measured[0] == min(measured))
             paper = f" (in the paper {_say_losses(claim, printed)})" if printed else ""
             parts.append(f"{title}: {_say_losses(claim, measured)}{paper}")
-    return _judge(claim, Count.of(ours), "; ".join(parts) + ".")
+    return ours, "; ".join(parts) + "."
 
 
 def _losses(accuracies: Sequence[tuple[float | None, float | None]]) -> list[float]:
@@ -182,21 +168,20 @@ def _say_losses(claim: Claim, losses: Sequence[float]) -> str:
     )
 
 
-def overfits(sheet: Sheet, claim: Claim) -> Verdict:
+def overfits(sheet: Sheet, claim: Claim) -> Answer:
     """Whether the last accuracy falls some points under the best one."""
     drops: dict[str, float] = {}
     for setting in sheet.settings:
-        result = sheet.at(setting, claim["method"])
+        result = sheet.at[setting, claim["method"]]
         last, best = result.mean(), result.mean("best")
         if last is not None and best is not None:
             drops[f"{setting.data_title}, {setting.label}"] = best - last
     listed = "; ".join(f"{name}: {drop:.1f}" for name, drop in drops.items())
-    count = Count.of([drop >= claim["points"] for drop in drops.values()])
-    finding = (
+    ours = [drop >= claim["points"] for drop in drops.values()]
+    return ours, (
         f"{claim['method']} ends at least {claim['points']:g} points under its best epoch in "
-        f"{count} ({listed})."
+        f"{_count(ours)} ({listed})."
     )
-    return _judge(claim, count, finding)
 
 
 def _by_data(sheet: Sheet) -> Iterator[tuple[str, list[Setting]]]:
@@ -207,7 +192,7 @@ def _by_data(sheet: Sheet) -> Iterator[tuple[str, list[Setting]]]:
 def _pairs(sheet: Sheet, claim: Claim) -> Iterator[tuple[Result, Result]]:
     for setting in sheet.settings:
         for first, second in claim["pairs"]:
-            yield sheet.at(setting, first), sheet.at(setting, second)
+            yield sheet.at[setting, first], sheet.at[setting, second]
 
 
 def _gaps(first: Result, second: Result) -> list[float]:
@@ -225,50 +210,48 @@ def _published_gaps(sheet: Sheet, claim: Claim) -> list[float]:
     return [a - b for a, b in means if a is not None and b is not None]
 
 
-def separates(sheet: Sheet, claim: Claim) -> Verdict:
+def separates(sheet: Sheet, claim: Claim) -> Answer:
     """Whether a method's weights separate intact from mislabelled data better than the others'."""
     ours: list[bool] = []
     means: dict[str, list[float]] = {}
     for setting in sheet.settings:
         areas: dict[str, float] = {}
         for method in sheet.methods:
-            trials = sheet.at(setting, method).trials
-            known = [t.summary.weight_auroc for t in trials if t.summary.weight_auroc is not None]
+            trials = sheet.at[setting, method].trials
+            known = [t.weight_auroc for t in trials if t.weight_auroc is not None]
             if known:
                 areas[method] = float(np.mean(known))
                 means.setdefault(method, []).append(areas[method])
         if claim["method"] in areas and len(areas) > 1:
             ours.append(claim["method"] == max(areas, key=lambda name: areas[name]))
     listed = ", ".join(f"{name} {np.mean(values):.3f}" for name, values in means.items())
-    finding = f"its AUROC is the highest in {Count.of(ours)} (means: {listed})."
-    return _judge(claim, Count.of(ours), finding)
+    return ours, f"its AUROC is the highest in {_count(ours)} (means: {listed})."
 
 
-def concentrated(sheet: Sheet, claim: Claim) -> Verdict:
+def concentrated(sheet: Sheet, claim: Claim) -> Answer:
     """Whether classes take more of the representation's variance with some methods than others."""
     shares: dict[str, float] = {}
     for method in sheet.methods:
-        trials = [t for s in sheet.settings for t in sheet.at(s, method).trials]
+        trials = [t for s in sheet.settings for t in sheet.at[s, method].trials]
         known = [share for t in trials if (share := concentration(t.run)) is not None]
         if known:
             shares[method] = float(np.mean(known))
     better = [name for name in claim["better"] if name in shares]
     worse = [name for name in claim["worse"] if name in shares]
-    count = Count.of([shares[a] > shares[b] for a in better for b in worse])
+    ours = [shares[a] > shares[b] for a in better for b in worse]
     listed = ", ".join(f"{name} {100 * share:.0f}%" for name, share in shares.items())
-    finding = (
-        f"the true classes explain more of the representation's variance in {count} comparisons "
-        f"({listed})."
+    return ours, (
+        "the true classes explain more of the representation's variance in "
+        f"{_count(ours)} comparisons ({listed})."
     )
-    return _judge(claim, count, finding)
 
 
-def denoises(sheet: Sheet, claim: Claim) -> Verdict:
+def denoises(sheet: Sheet, claim: Claim) -> Answer:
     """Whether mislabelled data end nearer to their true than to their given labels."""
     ours: list[bool] = []
     parts: list[str] = []
     for setting in sheet.settings:
-        known = [d for t in sheet.at(setting, claim["method"]).trials if (d := denoising(t.run))]
+        known = [d for t in sheet.at[setting, claim["method"]].trials if (d := denoising(t.run))]
         if known:
             given, true, intact = (100 * float(value) for value in np.mean(known, axis=0))
             ours.append(true > given)
@@ -276,31 +259,30 @@ def denoises(sheet: Sheet, claim: Claim) -> Verdict:
                 f"{setting.data_title}, {setting.label}: {true:.0f}% by the true label, "
                 f"{given:.0f}% by the given one, {intact:.0f}% on intact data"
             )
-    finding = f"so in {Count.of(ours)} ({'; '.join(parts)})."
-    return _judge(claim, Count.of(ours), finding)
+    return ours, f"so in {_count(ours)} ({'; '.join(parts)})."
 
 
-def closer_than_ones(sheet: Sheet, claim: Claim) -> Verdict:
+def closer_than_ones(sheet: Sheet, claim: Claim) -> Answer:
     """Whether learned weights are nearer to the true ones than weights of one."""
     metric: Metric = claim["metric"]
     ours: list[bool] = []
     theirs: list[bool] = []
     parts: list[str] = []
     for setting in sheet.settings:
-        result, ones = sheet.at(setting, claim["method"]), ones_distance(setting.shift, metric)
+        result, ones = sheet.at[setting, claim["method"]], ones_distance(setting.shift, metric)
         mean, published = result.mean(metric), result.published_mean(metric)
         if published is not None:
             theirs.append(published < ones)
         if mean is not None:
             ours.append(mean < ones)
             parts.append(f"{setting.label}: {mean:.2f} against {ones:.2f}")
-    finding = f"in {Count.of(ours)} ({'; '.join(parts)})" + (
-        f"; in the paper in {Count.of(theirs)}." if theirs else "."
+    finding = f"in {_count(ours)} ({'; '.join(parts)})" + (
+        f"; in the paper in {_count(theirs)}." if theirs else "."
     )
-    return _judge(claim, Count.of(ours), finding)
+    return ours, finding
 
 
-KINDS: dict[str, Callable[[Sheet, Claim], Verdict]] = {
+KINDS: dict[str, Callable[[Sheet, Claim], Answer]] = {
     "best": best,
     "above": above,
     "not-below": not_below,
@@ -312,8 +294,3 @@ KINDS: dict[str, Callable[[Sheet, Claim], Verdict]] = {
     "closer-than-ones": closer_than_ones,
 }
 """Every kind of claim by the name that specs use."""
-
-
-def verdicts(sheet: Sheet) -> list[Verdict]:
-    """Every claim of an experiment, tested on the trials that are there."""
-    return [KINDS[claim["kind"]](sheet, claim) for claim in sheet.facts["claims"]]

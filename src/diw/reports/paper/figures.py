@@ -5,7 +5,7 @@ Drawn by matplotlib, which is imported only here and in `style`, inside the func
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,12 +29,8 @@ from diw.reports.paper.style import (
 from diw.reports.statistics import mean_and_std
 from diw.reports.words import count
 
-SUBSET_KEYS = {
-    "intact": ("intact_accuracy", "intact, training"),
-    "given": ("mislabelled_accuracy_given", "mislabelled, by given label"),
-    "true": ("mislabelled_accuracy_true", "mislabelled, by true label"),
-    "test": ("test_accuracy", "test"),
-}
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 BINS = 40
 REACH = 0.99
@@ -51,53 +47,64 @@ def drawings(sheet: Sheet) -> list[Drawing]:
     return [one for kind in sheet.outputs if kind in _MAKERS for one in _MAKERS[kind](sheet)]
 
 
+class Line(NamedTuple):
+    """One curve of each panel: a metric of a method, and how it is drawn."""
+
+    method: str
+    metric: str
+    label: str
+    colour: str
+    dash: str
+
+
 def accuracy_curves(sheet: Sheet) -> Drawing:
     """Test accuracy by epoch, one panel per data set and shift (Fang et al. 2020, Figure 3)."""
-    rows = _grid(sheet)
-    with styled():
-        figure, axes = panels(len(rows), max(map(len, rows)), sharey="row")
-        for line, settings in zip(axes, rows, strict=True):
-            late: list[Curve] = []
-            for panel, setting in zip(line, settings, strict=True):
-                panel.set_title(setting.label)
-                late += _accuracy_panel(panel, sheet, setting)
-            if late:
-                low, high = settled_range(late)
-                line[0].set_ylim(100 * low, 100 * high)
-            line[0].set_ylabel(f"{sheet.data_title(settings[0])}\ntest accuracy, %")
-        _label_epochs(axes)
-        shown = [m for m in sheet.methods if any(sheet.at(s, m).trials for s in sheet.settings)]
-        legend_above(figure, [_handle(method, *look(method, sheet.methods)) for method in shown])
+    ran = [m for m in sheet.methods if any(sheet.at[s, m].trials for s in sheet.settings)]
+    lines = [Line(m, "test_accuracy", m, *look(m, sheet.methods)) for m in ran]
+    figure = _curves_by_epoch(sheet, lines, "test accuracy, %", zoom=True)
     return Drawing(f"{sheet.name}-curves", f"Test accuracy by epoch, {_over(sheet)}.", figure)
 
 
 def denoising_curves(sheet: Sheet) -> Drawing:
     """Accuracy on intact and mislabelled training data by epoch (Fang et al. 2020, Figure 6)."""
-    rows = _grid(sheet)
     method = sheet.methods[0]
+    lines = [Line(method, metric, *drawn) for metric, drawn in SUBSETS.items()]
+    figure = _curves_by_epoch(sheet, lines, "accuracy, %", zoom=False)
+    caption = f"Accuracy of {method} on parts of the training data, {_over(sheet)}."
+    return Drawing(sheet.name, caption, figure)
+
+
+def _curves_by_epoch(sheet: Sheet, lines: Sequence[Line], ylabel: str, *, zoom: bool) -> "Figure":
+    """One row of panels per data set; with `zoom` its axis shows the late epochs' range."""
+    from matplotlib.lines import Line2D
+    from matplotlib.ticker import MaxNLocator
+
+    rows = _grid(sheet)
     with styled():
         figure, axes = panels(len(rows), max(map(len, rows)), sharey="row")
-        for line, settings in zip(axes, rows, strict=True):
-            for panel, setting in zip(line, settings, strict=True):
+        for row, settings in zip(axes, rows, strict=True):
+            drawn: list[Curve] = []
+            for panel, setting in zip(row, settings, strict=True):
                 panel.set_title(setting.label)
-                result = sheet.at(setting, method)
-                drawn = [_subset(panel, result, kind) for kind in SUBSET_KEYS]
-                if not any(drawn):
-                    empty(panel, _why_empty([result]))
+                for line in lines:
+                    trials = sheet.at[setting, line.method].trials
+                    found = curve(trials, line.metric) if trials else None
+                    if found is not None:
+                        _draw_curve(panel, found, line.colour, line.dash)
+                        drawn.append(found)
+                if panel.lines:
+                    panel.xaxis.set_major_locator(MaxNLocator(nbins=5, integer=True))
                 else:
-                    panel.set_ylim(-3, 103)
-            line[0].set_ylabel(f"{sheet.data_title(settings[0])}\naccuracy, %")
-        _label_epochs(axes)
-        handles = [_handle(SUBSET_KEYS[kind][1], *SUBSETS[kind]) for kind in SUBSET_KEYS]
+                    empty(panel, _why_empty([sheet.at[setting, m] for m in sheet.methods]))
+            if drawn:
+                low, high = settled_range(drawn) if zoom else (-0.03, 1.03)
+                row[0].set_ylim(100 * low, 100 * high)
+            row[0].set_ylabel(f"{sheet.data_title(settings[0])}\n{ylabel}")
+        for panel in axes[-1]:
+            panel.set_xlabel("epoch")
+        handles = [Line2D([], [], color=one.colour, ls=one.dash, label=one.label) for one in lines]
         legend_above(figure, handles)
-    return Drawing(
-        sheet.name, f"Accuracy of {method} on parts of the training data, {_over(sheet)}.", figure
-    )
-
-
-def weight_drawings(sheet: Sheet) -> list[Drawing]:
-    """One figure per setting, one column per method (Fang et al. 2020, Figures 4 and 9)."""
-    return [_weight_drawing(sheet, setting) for setting in sheet.settings]
+    return figure
 
 
 def final_weights(run: Run) -> dict[str, NDArray[np.float64]]:
@@ -118,13 +125,14 @@ def _pooled(result: Result) -> dict[str, NDArray[np.float64]]:
     return {name: np.concatenate([part[name] for part in parts]) for name in GROUPS}
 
 
-def _weight_drawing(sheet: Sheet, setting: Setting) -> Drawing:
+def weight_drawing(sheet: Sheet, setting: Setting) -> Drawing:
+    """The weights of one setting, one column per method (Fang et al. 2020, Figures 4 and 9)."""
     from matplotlib.patches import Patch
 
     with styled():
         figure, axes = panels(2, len(sheet.methods), height=1.5)
         for column, method in enumerate(sheet.methods):
-            result = sheet.at(setting, method)
+            result = sheet.at[setting, method]
             weights = _pooled(result)
             axes[0, column].set_title(method)
             if not weights:
@@ -176,11 +184,6 @@ def _histograms(axes: Any, weights: Mapping[str, NDArray[np.float64]], reach: fl
     axes.set_xlabel("weight")
 
 
-def tsne_drawings(sheet: Sheet) -> list[Drawing]:
-    """One figure per setting, one panel per method, of its first trial (the paper's Figure 5)."""
-    return [_tsne_drawing(sheet, setting) for setting in sheet.settings]
-
-
 def project(run: Run) -> tuple[NDArray[np.float64], NDArray[np.int64]] | None:
     """Positions (m, 2) and true labels (m,) of a run's observed samples; None if it has none.
 
@@ -202,7 +205,8 @@ def project(run: Run) -> tuple[NDArray[np.float64], NDArray[np.int64]] | None:
     return np.asarray(places, dtype=np.float64), labels
 
 
-def _tsne_drawing(sheet: Sheet, setting: Setting) -> Drawing:
+def tsne_drawing(sheet: Sheet, setting: Setting) -> Drawing:
+    """One setting, one panel per method, of its first trial (Fang et al. 2020, Figure 5)."""
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
@@ -213,7 +217,7 @@ def _tsne_drawing(sheet: Sheet, setting: Setting) -> Drawing:
         figure = Figure(figsize=(WIDTH, rows * (side + 0.2) + 0.45), layout="constrained")
         axes = figure.subplots(rows, COLUMNS, squeeze=False).ravel()
         for panel, method in zip(axes, sheet.methods, strict=False):
-            result = sheet.at(setting, method)
+            result = sheet.at[setting, method]
             projected = project(result.trials[0].run) if result.trials else None
             panel.set_title(method)
             if projected is None:
@@ -257,7 +261,7 @@ def trusted_size_drawing(sheet: Sheet) -> Drawing:
             points = [
                 (sizes[setting], *mean_and_std(list(values.values())))
                 for setting in sheet.settings
-                if (values := sheet.at(setting, method).values("accuracy"))
+                if (values := sheet.at[setting, method].values("accuracy"))
             ]
             if points:
                 size, mean, std = zip(*points, strict=True)
@@ -299,26 +303,6 @@ def _draw_curve(axes: Any, line: Curve, colour: str, dash: str) -> None:
     axes.plot(line.epochs, mean, color=colour, ls=dash, marker=marker, ms=3)
 
 
-def _accuracy_panel(axes: Any, sheet: Sheet, setting: Setting) -> list[Curve]:
-    drawn: list[Curve] = []
-    for method in sheet.methods:
-        trials = sheet.at(setting, method).trials
-        line = curve(trials, "test_accuracy") if trials else None
-        if line is not None:
-            _draw_curve(axes, line, *look(method, sheet.methods))
-            drawn.append(line)
-    if not drawn:
-        empty(axes, _why_empty([sheet.at(setting, method) for method in sheet.methods]))
-    return drawn
-
-
-def _subset(axes: Any, result: Result, kind: str) -> bool:
-    line = curve(result.trials, SUBSET_KEYS[kind][0]) if result.trials else None
-    if line is not None:
-        _draw_curve(axes, line, *SUBSETS[kind])
-    return line is not None
-
-
 def _grid(sheet: Sheet) -> list[list[Setting]]:
     """Settings by data set, one row of panels each; rows and columns without runs are left out.
 
@@ -327,28 +311,12 @@ def _grid(sheet: Sheet) -> list[list[Setting]]:
     rows: dict[str, list[Setting]] = {}
     for setting in sheet.settings:
         rows.setdefault(setting.data, []).append(setting)
-    ran = {s for s in sheet.settings if any(sheet.at(s, method).trials for method in sheet.methods)}
+    ran = {s for s in sheet.settings if any(sheet.at[s, method].trials for method in sheet.methods)}
     if not ran:
         return list(rows.values())
     labels = {setting.label for setting in ran}
     kept = [row for row in rows.values() if ran.intersection(row)]
     return [[setting for setting in row if setting.label in labels] for row in kept]
-
-
-def _label_epochs(axes: Any) -> None:
-    from matplotlib.ticker import MaxNLocator
-
-    for panel in axes.flat:
-        if panel.lines:
-            panel.xaxis.set_major_locator(MaxNLocator(nbins=5, integer=True))
-    for panel in axes[-1]:
-        panel.set_xlabel("epoch")
-
-
-def _handle(label: str, colour: str, dash: str) -> Any:
-    from matplotlib.lines import Line2D
-
-    return Line2D([], [], color=colour, ls=dash, label=label)
 
 
 def _over(sheet: Sheet) -> str:
@@ -361,8 +329,8 @@ def _over(sheet: Sheet) -> str:
 _MAKERS: dict[str, Callable[[Sheet], list[Drawing]]] = {
     "curves": lambda sheet: [accuracy_curves(sheet)],
     "denoising": lambda sheet: [denoising_curves(sheet)],
-    "weights": weight_drawings,
-    "tsne": tsne_drawings,
+    "weights": lambda sheet: [weight_drawing(sheet, setting) for setting in sheet.settings],
+    "tsne": lambda sheet: [tsne_drawing(sheet, setting) for setting in sheet.settings],
     "trusted-size": lambda sheet: [trusted_size_drawing(sheet)],
 }
 """By the name that specs use."""

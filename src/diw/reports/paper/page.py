@@ -9,7 +9,7 @@ from diw.records import write_text
 from diw.reports.page import html_page
 from diw.reports.paper.claims import Verdict
 from diw.reports.paper.tables import SCALE_NOTES, detail_table, matrix_table, metrics_of
-from diw.reports.paper.write import Picture, Section
+from diw.reports.paper.write import Section
 from diw.reports.table import to_html
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
@@ -61,7 +61,7 @@ def _section(section: Section) -> str:
         parts.append(f'<ul class="verdicts">{"".join(map(_verdict, section.verdicts))}</ul>')
     if metrics_of(section.sheet):
         parts.append(to_html(matrix_table(section.sheet)))
-    parts += map(_picture, section.pictures)
+    parts += [_picture(path, caption) for path, caption in section.pictures]
     parts += [f'<p class="note">{escape(note)}</p>' for note in section.notes]
     if metrics_of(section.sheet):
         parts.append(_details("Every cell", to_html(detail_table(section.sheet))))
@@ -77,9 +77,9 @@ def _verdict(verdict: Verdict) -> str:
     )
 
 
-def _picture(picture: Picture) -> str:
-    data = b64encode(picture.path.read_bytes()).decode("ascii")
-    caption = escape(picture.caption)
+def _picture(path: Path, caption: str) -> str:
+    data = b64encode(path.read_bytes()).decode("ascii")
+    caption = escape(caption)
     return (
         f'<figure><img src="data:image/png;base64,{data}" alt="{caption}">'
         f"<figcaption>{caption}</figcaption></figure>"

@@ -15,7 +15,6 @@ import numpy as np
 
 from diw.errors import UsageError
 from diw.records import EXPERIMENT, RUNS, Published, Run
-from diw.reports.comparison import Trial
 from diw.reports.statistics import Standing, standings
 from diw.reports.summary import Summary, summarise
 from diw.reports.words import data_title, short_shift
@@ -69,13 +68,13 @@ class Result:
     """"planned", "no data" or "absent"."""
     reason: str
     synthetic: bool
-    trials: tuple[Trial, ...]
+    trials: tuple[Summary, ...]
     published: Mapping[str, Published]
 
     def values(self, metric: Metric) -> dict[int, float]:
         """The metric by seed, accuracies in per cent; empty where it is not known."""
         name, scale = _ATTRIBUTES[metric]
-        known = {trial.summary.seed: getattr(trial.summary, name) for trial in self.trials}
+        known = {trial.seed: getattr(trial, name) for trial in self.trials}
         return {seed: scale * value for seed, value in known.items() if value is not None}
 
     def mean(self, metric: Metric = "accuracy") -> float | None:
@@ -94,24 +93,15 @@ class Sheet:
     """One experiment's results."""
 
     folder: Path
+    name: str
+    """The experiment's name, which names its files."""
+    scale: str
+    """`smoke`, `cpu` or `paper`."""
+    outputs: tuple[str, ...]
+    """Which tables and figures it has."""
     facts: Mapping[str, Any]
     """The content of `experiment.json`."""
     results: tuple[Result, ...]
-
-    @property
-    def name(self) -> str:
-        """The experiment's name, which names its files."""
-        return str(self.facts["name"])
-
-    @property
-    def scale(self) -> str:
-        """`smoke`, `cpu` or `paper`."""
-        return str(self.facts["scale"])
-
-    @property
-    def outputs(self) -> tuple[str, ...]:
-        """Which tables and figures it has."""
-        return tuple(self.facts["outputs"])
 
     @cached_property
     def settings(self) -> list[Setting]:
@@ -123,40 +113,30 @@ class Sheet:
         """The columns, in the order planned."""
         return list(dict.fromkeys(result.method for result in self.results))
 
-    def at(self, setting: Setting, method: str) -> Result:
-        """One cell."""
-        return self._by_place[setting, method]
+    @cached_property
+    def at(self) -> dict[tuple[Setting, str], Result]:
+        """Each cell by its setting and method."""
+        return {(result.setting, result.method): result for result in self.results}
 
     def data_title(self, setting: Setting) -> str:
         """The data set of a setting; generated images are named as such."""
-        synthetic = any(self.at(setting, method).synthetic for method in self.methods)
+        synthetic = any(self.at[setting, method].synthetic for method in self.methods)
         return f"{setting.data_title} (synthetic)" if synthetic else setting.data_title
 
     def standings(self, setting: Setting, metric: Metric) -> dict[str, Standing]:
         """The methods of one setting that have trials, the best and comparable ones marked."""
-        values = {method: self.at(setting, method).values(metric) for method in self.methods}
+        values = {method: self.at[setting, method].values(metric) for method in self.methods}
         return standings(
             {method: trials for method, trials in values.items() if trials},
             min_trials=FEWEST,
             higher_is_better=not lower_is_better(metric),
         )
 
-    @property
-    def synthetic(self) -> bool:
-        """Whether any cell rests on generated images."""
-        return any(result.synthetic for result in self.results)
-
-    @cached_property
-    def _by_place(self) -> dict[tuple[Setting, str], Result]:
-        return {(result.setting, result.method): result for result in self.results}
-
 
 def read_sheet(folder: Path, summaries: dict[Path, Summary] | None = None) -> Sheet:
     """Read an experiment's folder and the runs beside it.
 
-    Args:
-        folder: Holds `experiment.json`.
-        summaries: Those of finished runs that were read before, by folder; filled further.
+    `summaries` of finished runs that were read before, by folder, are taken and added to.
     """
     path = folder / EXPERIMENT
     if not path.is_file():
@@ -165,17 +145,15 @@ def read_sheet(folder: Path, summaries: dict[Path, Summary] | None = None) -> Sh
     known = {} if summaries is None else summaries
     runs = folder.parent / RUNS
     results = tuple(_result(cell, runs, known) for cell in facts["cells"])
-    return Sheet(folder, facts, results)
+    outputs = tuple(facts["outputs"])
+    return Sheet(folder, facts["name"], facts["scale"], outputs, facts, results)
 
 
 def _result(cell: Mapping[str, Any], runs: Path, known: dict[Path, Summary]) -> Result:
-    trials: list[Trial] = []
-    for name in cell["runs"].values():
-        run = Run(runs / name)
-        if run.finished:
-            if run.folder not in known:
-                known[run.folder] = summarise(run)
-            trials.append(Trial(run, known[run.folder]))
+    finished = [run for name in cell["runs"].values() if (run := Run(runs / name)).finished]
+    for run in finished:
+        if run.folder not in known:
+            known[run.folder] = summarise(run)
     published = {metric: Published(**number) for metric, number in cell["published"].items()}
     return Result(
         setting=Setting(cell["data"], cell["shift"], cell["variant"]),
@@ -183,7 +161,7 @@ def _result(cell: Mapping[str, Any], runs: Path, known: dict[Path, Summary]) -> 
         state=cell["state"],
         reason=cell["reason"],
         synthetic=cell["synthetic"],
-        trials=tuple(trials),
+        trials=tuple(known[run.folder] for run in finished),
         published=published,
     )
 
@@ -215,10 +193,9 @@ def denoising(run: Run) -> tuple[float, float, float] | None:
     """
     keys = ("mislabelled_accuracy_given", "mislabelled_accuracy_true", "intact_accuracy")
     last = run.metrics()[-1]
-    values = [last.get(key) for key in keys]
-    if any(value is None for value in values):
+    if any(last.get(key) is None for key in keys):
         return None
-    given, true, intact = map(float, values)  # pyright: ignore[reportArgumentType]
+    given, true, intact = (float(last[key]) for key in keys)
     return given, true, intact
 
 
@@ -226,11 +203,7 @@ def ones_distance(shift: str, metric: str) -> float:
     """The distance from weights of one to the true weights of the class-prior shift (μ, ρ).
 
     Fang et al. 2020, supplement A.3: w* is 1−μ+μ/ρ for a majority and μ+ρ−μρ for a minority
-    class, of which a share μ/(μ+(1−μ)ρ) of the samples are.
-
-    Args:
-        shift: `prior:MU,RHO`.
-        metric: `mae` or `rmse`.
+    class, of which a share μ/(μ+(1−μ)ρ) of the samples are. `metric`: `mae` or `rmse`.
     """
     (prior,) = parse_shift(shift).stages
     if not isinstance(prior, Prior):

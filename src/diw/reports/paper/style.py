@@ -43,11 +43,12 @@ CLASSES = (
 """For ten classes: Tol's muted scheme and a grey."""
 
 SUBSETS = {
-    "intact": (_GREEN, "-"),
-    "given": (_VERMILION, "--"),
-    "true": (_BLUE, "-."),
-    "test": (_GREY, ":"),
+    "intact_accuracy": ("intact, training", _GREEN, "-"),
+    "mislabelled_accuracy_given": ("mislabelled, by given label", _VERMILION, "--"),
+    "mislabelled_accuracy_true": ("mislabelled, by true label", _BLUE, "-."),
+    "test_accuracy": ("test", _GREY, ":"),
 }
+"""Parts of the data by the metric that is their accuracy: label, colour and dash."""
 
 GROUPS = {"intact": "#44AA99", "mislabelled": "#882255"}
 
@@ -89,16 +90,12 @@ class Drawing:
     caption: str
     figure: "Figure"
 
-    def save(self, folder: Path) -> list[Path]:
-        """Write PNG and PDF, atomically; the same records give the same bytes."""
-        paths: list[Path] = []
-        for kind in ("png", "pdf"):
-            path = folder / f"{self.name}.{kind}"
-            metadata = {"CreationDate": None} if kind == "pdf" else {"Software": None}
-            with styled(), replacing(path) as temporary:
-                self.figure.savefig(temporary, format=kind, dpi=DPI, metadata=metadata)
-            paths.append(path)
-        return paths
+    def save(self, folder: Path) -> Path:
+        """Write PNG and PDF, atomically; the same records give the same bytes. Returns the PNG."""
+        for kind, varying in (("png", "Software"), ("pdf", "CreationDate")):
+            with styled(), replacing(folder / f"{self.name}.{kind}") as temporary:
+                self.figure.savefig(temporary, format=kind, dpi=DPI, metadata={varying: None})
+        return folder / f"{self.name}.png"
 
 
 @contextmanager
@@ -115,11 +112,7 @@ def styled() -> Generator[None]:
 def panels(rows: int, columns: int, height: float = 1.55, **options: Any) -> Any:
     """A figure and its axes as an array (rows, columns), for use inside `styled`.
 
-    Args:
-        rows: Of panels.
-        columns: Of panels.
-        height: Of a row, in inches.
-        options: For `Figure.subplots`.
+    `height`: that of a row, in inches; `options` go to `Figure.subplots`.
     """
     from matplotlib.figure import Figure
 

@@ -3,16 +3,9 @@
 from collections.abc import Sequence
 
 from diw.records import Published
-from diw.reports.paper.results import (
-    FEWEST,
-    Metric,
-    Result,
-    Setting,
-    Sheet,
-    lower_is_better,
-)
+from diw.reports.paper.results import FEWEST, Metric, Result, Setting, Sheet, lower_is_better
 from diw.reports.statistics import Standing, mean_and_std
-from diw.reports.table import EMPTY, Cell, Column, Table, number_cell, text_cell
+from diw.reports.table import EMPTY, Cell, Column, Table, make_table, number_cell, text_cell
 
 NAMES: dict[Metric, str] = {"accuracy": "accuracy %", "mae": "MAE", "rmse": "RMSE"}
 
@@ -51,35 +44,20 @@ def matrix_table(sheet: Sheet) -> Table:
 
 def detail_table(sheet: Sheet) -> Table:
     """One row per cell with everything known of it: for spreadsheets and for the curious."""
-    accuracy = "accuracy" in sheet.outputs
-    columns = [
-        Column("data", "data", "left"),
-        Column("setting", "setting", "left"),
-        Column("metric", "metric", "left"),
-        Column("method", "method", "left"),
-        Column("state", "state", "left"),
-        Column("trials", "trials"),
-        Column("ours", "ours"),
-        Column("verdict", "t-test", "left"),
-        Column("p_value", "p"),
-        *([Column("last10", "last ten"), Column("best", "best †")] if accuracy else []),
-        Column("paper", "paper"),
-        Column("paper_verdict", "paper's test", "left"),
-        Column("difference", "difference"),
-    ]
     rows = [
-        _detail(sheet, setting, metric, method, accuracy)
+        _detail(sheet, setting, metric, method)
         for setting in sheet.settings
         for metric in metrics_of(sheet)
         for method in sheet.methods
     ]
+    accuracy = "accuracy" in sheet.outputs
     notes = ["† The highest of any epoch: it peeks at the test set."] if accuracy else []
-    return Table(tuple(columns), tuple(rows), f"{_caption(sheet)}: every cell", tuple(notes))
+    return make_table(rows, f"{_caption(sheet)}: every cell", notes)
 
 
 def _rows(sheet: Sheet, setting: Setting, metric: Metric) -> list[tuple[Cell, ...]]:
     places = sheet.standings(setting, metric)
-    results = [sheet.at(setting, method) for method in sheet.methods]
+    results = [sheet.at[setting, method] for method in sheet.methods]
     published = [result.published.get(metric) for result in results]
     ours = [_ours(result, places.get(result.method)) for result in results]
     suffix = f", {NAMES[metric]}" if metric != "accuracy" else ""
@@ -100,29 +78,31 @@ def _rows(sheet: Sheet, setting: Setting, metric: Metric) -> list[tuple[Cell, ..
 
 
 def _detail(
-    sheet: Sheet, setting: Setting, metric: Metric, method: str, accuracy: bool
-) -> tuple[Cell, ...]:
-    result, place = sheet.at(setting, method), sheet.standings(setting, metric).get(method)
+    sheet: Sheet, setting: Setting, metric: Metric, method: str
+) -> list[tuple[Column, Cell]]:
+    result, place = sheet.at[setting, method], sheet.standings(setting, metric).get(method)
     number = result.published.get(metric)
+    printed = ("best or comparable" if number.best else "worse") if number else ""
     cells = [
-        text_cell(sheet.data_title(setting)),
-        text_cell(setting.label),
-        text_cell(NAMES[metric]),
-        text_cell(method),
-        text_cell(_state(result)),
-        Cell(str(len(result.trials)), len(result.trials)),
-        _ours(result, place),
-        text_cell((place.mark if place else None) or ""),
-        number_cell(place.p_value if place else None, digits=3),
+        (Column("data", "data", "left"), text_cell(sheet.data_title(setting))),
+        (Column("setting", "setting", "left"), text_cell(setting.label)),
+        (Column("metric", "metric", "left"), text_cell(NAMES[metric])),
+        (Column("method", "method", "left"), text_cell(method)),
+        (Column("state", "state", "left"), text_cell(_state(result))),
+        (Column("trials", "trials"), Cell(str(len(result.trials)), len(result.trials))),
+        (Column("ours", "ours"), _ours(result, place)),
+        (Column("verdict", "t-test", "left"), text_cell((place.mark if place else None) or "")),
+        (Column("p_value", "p"), number_cell(place.p_value if place else None, digits=3)),
     ]
-    if accuracy:
-        cells += [_mean(result, "last10"), _mean(result, "best")]
-    return (
+    if "accuracy" in sheet.outputs:
+        cells.append((Column("last10", "last ten"), _mean(result, "last10")))
+        cells.append((Column("best", "best †"), _mean(result, "best")))
+    return [
         *cells,
-        _theirs(number),
-        text_cell("best or comparable" if number and number.best else "worse" if number else ""),
-        _difference(result, place, number),
-    )
+        (Column("paper", "paper"), _theirs(number)),
+        (Column("paper_verdict", "paper's test", "left"), text_cell(printed)),
+        (Column("difference", "difference"), _difference(result, place, number)),
+    ]
 
 
 def _ours(result: Result, place: Standing | None) -> Cell:
@@ -171,7 +151,7 @@ def _notes(sheet: Sheet) -> list[str]:
     counts = sorted({len(result.trials) for result in sheet.results if result.trials})
     if counts:
         notes.append(_statistics_note(counts, lower=all(map(lower_is_better, metrics_of(sheet)))))
-    if sheet.synthetic:
+    if any(result.synthetic for result in sheet.results):
         notes.append("Synthetic: generated images replace missing data; nothing can be compared.")
     reasons = {r.reason for r in sheet.results if r.state == "no data" and r.reason}
     notes += [f"No data: {reason}." for reason in sorted(reasons)]

@@ -17,21 +17,13 @@ NO_FIGURES = "figures need matplotlib and scikit-learn; install them with: pip i
 
 
 @dataclass(frozen=True)
-class Picture:
-    """A drawing on disk."""
-
-    path: Path
-    """Its PNG; the PDF has the same name."""
-    caption: str
-
-
-@dataclass(frozen=True)
 class Section:
     """What an experiment has come to, for the page and the terminal."""
 
     sheet: Sheet
     verdicts: Sequence[Verdict]
-    pictures: Sequence[Picture]
+    pictures: Sequence[tuple[Path, str]]
+    """The PNG file and the caption of each figure; its PDF has the same name."""
     notes: Sequence[str]
 
 
@@ -42,7 +34,7 @@ def write_sheet(sheet: Sheet) -> Section:
         write_text(sheet.folder / f"{sheet.name}.tex", to_latex(matrix_table(sheet)))
         write_text(sheet.folder / f"{sheet.name}.csv", to_csv(detail_table(sheet)))
     try:
-        pictures = [Picture(one.save(sheet.folder)[0], one.caption) for one in drawings(sheet)]
+        pictures = [(one.save(sheet.folder), one.caption) for one in drawings(sheet)]
         notes: list[str] = []
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in ("matplotlib", "sklearn"):
@@ -60,13 +52,10 @@ def read_section(sheet: Sheet) -> Section | None:
     if not path.is_file():
         return None
     content = json.loads(path.read_text())
-    pictures = [Picture(sheet.folder / f["file"], f["caption"]) for f in content["figures"]]
-    return Section(
-        sheet,
-        [Verdict(**verdict) for verdict in content["verdicts"]],
-        [picture for picture in pictures if picture.path.is_file()],
-        content["notes"],
-    )
+    pictures = [(sheet.folder / f["file"], f["caption"]) for f in content["figures"]]
+    pictures = [(path, caption) for path, caption in pictures if path.is_file()]
+    verdicts = [Verdict(**verdict) for verdict in content["verdicts"]]
+    return Section(sheet, verdicts, pictures, content["notes"])
 
 
 def to_text(section: Section) -> str:
@@ -77,7 +66,7 @@ def to_text(section: Section) -> str:
     parts += ["\n".join(f"- {verdict.line}" for verdict in section.verdicts)]
     if metrics_of(sheet):
         parts += [to_markdown(matrix_table(sheet)).strip()]
-    parts += [f"![{picture.caption}]({picture.path.name})" for picture in section.pictures]
+    parts += [f"![{caption}]({path.name})" for path, caption in section.pictures]
     if metrics_of(sheet):
         parts += ["## Every cell", to_markdown(detail_table(sheet)).strip()]
     parts += ["## How it was made", *_provenance(sheet)]
@@ -88,7 +77,7 @@ def to_text(section: Section) -> str:
 def _provenance(sheet: Sheet) -> list[str]:
     made = sheet.facts["made"]
     lines = "\n".join(f"- {name}: {value}" for name, value in made.items() if value)
-    seeds = sorted({trial.summary.seed for result in sheet.results for trial in result.trials})
+    seeds = sorted({trial.seed for result in sheet.results for trial in result.trials})
     return [f"- seeds: {', '.join(map(str, seeds)) or 'none finished'}\n{lines}"]
 
 
@@ -100,7 +89,7 @@ def _as_json(section: Section) -> dict[str, Any]:
         "scale": sheet.scale,
         "made": sheet.facts["made"],
         "verdicts": [asdict(verdict) for verdict in section.verdicts],
-        "figures": [{"file": f.path.name, "caption": f.caption} for f in section.pictures],
+        "figures": [{"file": p.name, "caption": text} for p, text in section.pictures],
         "notes": list(section.notes),
         "results": [
             {
@@ -109,7 +98,7 @@ def _as_json(section: Section) -> dict[str, Any]:
                 "variant": result.setting.variant,
                 "label": result.method,
                 "synthetic": result.synthetic,
-                **trial.summary.as_json(),
+                **trial.as_json(),
                 "run": trial.run.folder.name,
             }
             for result in sheet.results
