@@ -34,8 +34,10 @@ def test_methods_share_their_data() -> None:
 
 def test_processes_give_what_one_process_gives_and_nothing_is_redone(tmp_path: Path) -> None:
     specs = [SPEC, with_method(SPEC, "uniform")]
-    alone = run_all(specs, tmp_path / "alone", jobs=1)
-    together = run_all(specs, tmp_path / "together", jobs=2)
+    run_all(specs, tmp_path / "alone", jobs=1)
+    run_all(specs, tmp_path / "together", jobs=2)
+    alone = [spec.run(tmp_path / "alone") for spec in specs]
+    together = [spec.run(tmp_path / "together") for spec in specs]
     for a, b in zip(alone, together, strict=True):
         first, second = load_file(a.model), load_file(b.model)
         assert all((first[name] == second[name]).all() for name in first)
@@ -142,7 +144,7 @@ def test_a_worker_killed_mid_run_loses_nothing_and_nothing_is_done_twice(tmp_pat
 
     killer = threading.Thread(target=kill_it_at_work)
     killer.start()
-    failures = try_all(specs, folder, engine="dask", scheduler=cluster.address)
+    failures = try_all(specs, folder, scheduler=cluster.address)
     killer.join()
     assert failures == {}
     assert killed
@@ -155,20 +157,18 @@ def test_a_worker_killed_mid_run_loses_nothing_and_nothing_is_done_twice(tmp_pat
         assert all((ours[name] == theirs[name]).all() for name in theirs)
         assert run.ledger().tobytes() == alone.ledger().tobytes()
     before = [spec.run(folder).model.stat().st_mtime_ns for spec in specs]
-    run_all(specs, folder, engine="dask", scheduler="tcp://127.0.0.1:1")  # nothing left to ask for
+    run_all(specs, folder, scheduler="tcp://127.0.0.1:1")  # nothing left to ask for
     assert [spec.run(folder).model.stat().st_mtime_ns for spec in specs] == before
 
 
 def test_workers_with_several_threads_are_refused(tmp_path, cluster) -> None:
     cluster.add_worker(threads=2)
     with pytest.raises(UsageError, match="has 2 threads; start the workers with --nthreads 1"):
-        run_all([SPEC], tmp_path / "runs", engine="dask", scheduler=cluster.address)
+        run_all([SPEC], tmp_path / "runs", scheduler=cluster.address)
 
 
 def test_a_scheduler_that_is_not_there_is_named(tmp_path, monkeypatch) -> None:
     pytest.importorskip("distributed")
     monkeypatch.setattr("diw.experiments.grid.PATIENCE", 1)
     with pytest.raises(RunError, match=r"127\.0\.0\.1:1: cannot reach a dask scheduler"):
-        run_all([SPEC], tmp_path, engine="dask", scheduler="tcp://127.0.0.1:1")
-    with pytest.raises(UsageError, match="scheduler: give the address"):
-        run_all([SPEC], tmp_path, engine="dask")
+        run_all([SPEC], tmp_path, scheduler="tcp://127.0.0.1:1")

@@ -4,7 +4,7 @@ import shutil
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -13,14 +13,12 @@ from diw.cli.options import (
     json_option,
     read_fields,
     records_option,
-    writable_file,
     writable_folder,
     write_results,
 )
 from diw.cli.setting import read_setting, setting_options
-
-if TYPE_CHECKING:
-    from diw.records import Run, RunSpec
+from diw.errors import UsageError
+from diw.records import Run, RunSpec
 
 EXAMPLES = """
 \b
@@ -78,7 +76,6 @@ def compare(
 
     names, fields = _methods(methods), read_fields(settings)
     _check_fields(names, fields)
-    writable_file(json_file, "json")
     base = read_setting(seed=seed, **setting)
     specs = [
         replace(with_method(base, name, fields.get(name)), seed=trial)
@@ -104,7 +101,6 @@ def _methods(methods: str) -> list[str]:
 
 def _check_fields(names: list[str], fields: dict[str, dict[str, str]]) -> None:
     """Fields of methods that are not compared, or that a method does not have, fail here."""
-    from diw.errors import UsageError
     from diw.weighting import make
 
     for method in fields:
@@ -113,7 +109,7 @@ def _check_fields(names: list[str], fields: dict[str, dict[str, str]]) -> None:
         make(method, fields[method])
 
 
-def _run(specs: "Sequence[RunSpec]", folder: Path, jobs: int) -> None:
+def _run(specs: Sequence[RunSpec], folder: Path, jobs: int) -> None:
     from diw.cli.progress import Tracked, progress
     from diw.experiments.grid import run_all
     from diw.experiments.sources import load_split
@@ -128,18 +124,17 @@ def _run(specs: "Sequence[RunSpec]", folder: Path, jobs: int) -> None:
         run_all(specs, folder, jobs=jobs)
 
 
-def _report(base: "RunSpec", runs: "list[Run]", folder: Path, json_file: Path | None) -> None:
+def _report(base: RunSpec, runs: list[Run], folder: Path, json_file: Path | None) -> None:
     from diw.reports.comparison import compare_runs, compare_table
     from diw.reports.page import write_report
     from diw.reports.summary import results_json
     from diw.reports.table import show
 
-    comparisons = compare_runs(runs)
-    for comparison in comparisons:
-        show(compare_table(comparison))
-    write_report(comparisons, folder / "report.html")
+    (comparison,) = compare_runs(runs)  # they share their setting
+    show(compare_table(comparison))
+    write_report([comparison], folder / "report.html")
     click.echo(f"\nReport:  {folder / 'report.html'}\nRecords: {folder}")
     shared = {k: v for k, v in base.as_json().items() if not k.startswith("method")}
     shared["seeds"] = sorted({run.spec.seed for run in runs})
-    summaries = {trial.run.folder: trial for c in comparisons for trial in c.trials}
+    summaries = {trial.run.folder: trial for trial in comparison.trials}
     write_results(json_file, results_json(shared, [summaries[run.folder] for run in runs]))

@@ -11,16 +11,15 @@ from diw.cli.options import (
     json_option,
     read_device,
     say_notes,
-    writable_file,
     write_results,
 )
 from diw.errors import UsageError
-from diw.reports.table import Cell, Column, Table, number_cell, show, text_cell
+from diw.records import Run, find_run
+from diw.reports.table import Cell, Column, Table, make_table, number_cell, show, text_cell
 
 if TYPE_CHECKING:
     from diw.data import Dataset
     from diw.predicting import Scores
-    from diw.records import Run
 
 EXAMPLES = """
 \b
@@ -59,9 +58,7 @@ def evaluate(
     itself was scored on are used.
     """
     from diw.predicting import Predictor
-    from diw.records import find_run
 
-    writable_file(json_file, "json")
     if file is None and label is not None:
         raise UsageError("label: goes with a FILE; the run's own test data have their labels")
     found = find_run(run)
@@ -82,7 +79,7 @@ def evaluate(
     write_results(json_file, {"run": str(found.folder), "data": source, **scores.as_json()})
 
 
-def _own_test(run: "Run") -> "tuple[Dataset, str]":
+def _own_test(run: Run) -> "tuple[Dataset, str]":
     """What the run was scored on, drawn again from its spec, and its name."""
     from diw.experiments.sources import load_split, stamp
 
@@ -98,19 +95,14 @@ def _own_test(run: "Run") -> "tuple[Dataset, str]":
 
 def class_table(scores: "Scores") -> Table:
     """One row per class: its rows, and the share of them that is right."""
-    columns = (
-        Column("class", "class", "left"),
-        Column("rows", "rows"),
-        Column("accuracy", "accuracy %"),
-    )
-    return Table(
-        columns,
-        tuple(
-            (text_cell(name), _count(int(n)), number_cell(accuracy, scale=100))
-            for name, n, accuracy in zip(
-                scores.classes, scores.counts, scores.class_accuracies, strict=True
-            )
-        ),
+    known = zip(scores.classes, scores.counts, scores.class_accuracies, strict=True)
+    return make_table(
+        [
+            (Column("class", "class", "left"), text_cell(name)),
+            (Column("rows", "rows"), _count(int(rows))),
+            (Column("accuracy", "accuracy %"), number_cell(accuracy, scale=100)),
+        ]
+        for name, rows, accuracy in known
     )
 
 
@@ -123,16 +115,11 @@ def confusion_table(scores: "Scores") -> Table:
     short = max(map(len, names)) + sum(cells) > WIDTH
     columns = [Column("class", "true class", "left")]
     columns += [Column(name, str(place) if short else name) for place, name in enumerate(names)]
-    rows = [
-        (
-            text_cell(f"{place} {name}" if short else name),
-            *(
-                Cell(f"{count:,}" if count else "·", count)
-                for count in scores.confusion[place].tolist()
-            ),
-        )
-        for place, name in enumerate(names)
-    ]
+    rows: list[tuple[Cell, ...]] = []
+    for place, name in enumerate(names):
+        counts: list[int] = scores.confusion[place].tolist()
+        cells = [Cell(f"{count:,}" if count else "·", count) for count in counts]
+        rows.append((text_cell(f"{place} {name}" if short else name), *cells))
     return Table(tuple(columns), tuple(rows), "Confusion matrix: columns are predicted classes")
 
 
@@ -153,12 +140,8 @@ def _largest(scores: "Scores") -> Table:
         Column("predicted", "predicted", "left"),
         Column("rows", "rows"),
     )
-    return Table(
-        columns,
-        rows,
-        "The most frequent confusions",
-        ("--json FILE writes the whole matrix.",),
-    )
+    notes = ("--json FILE writes the whole matrix.",)
+    return Table(columns, rows, "The most frequent confusions", notes)
 
 
 def _count(number: int) -> Cell:

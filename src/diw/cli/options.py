@@ -17,12 +17,26 @@ FOLDER = click.Path(path_type=Path, file_okay=False)
 COUNT = click.IntRange(min=1)
 
 
-def json_option(command: Command) -> Command:
-    """`--json FILE`, for `write_results`."""
-    option = click.option(
-        "--json", "json_file", type=FILE, help="Also write the results to this JSON file."
-    )
-    return option(command)
+def writable_file(path: Path | None, flag: str) -> Path | None:
+    """Say before any work that a result file cannot be written."""
+    if path is not None and not (path.parent.is_dir() and os.access(path.parent, os.W_OK)):
+        raise UsageError(f"{flag}: cannot write {path}; its folder must exist and be writable")
+    return path
+
+
+json_option = click.option(
+    "--json",
+    "json_file",
+    type=FILE,
+    callback=lambda _context, _option, path: writable_file(path, "json"),
+    help="Also write the results to this JSON file.",
+)
+"""`--json FILE`, for `write_results`."""
+
+records_option = click.option(
+    "--out", type=FOLDER, default=Path("runs"), show_default=True, help="Folder for run records."
+)
+"""`--out FOLDER` of the verbs that train many runs."""
 
 
 def device_option(default: str = "auto") -> Callable[[Command], Command]:
@@ -34,18 +48,6 @@ def device_option(default: str = "auto") -> Callable[[Command], Command]:
         show_default=True,
         help="Where the network runs; auto takes the fastest there is.",
     )
-
-
-def records_option(command: Command) -> Command:
-    """`--out FOLDER` of the verbs that train many runs."""
-    option = click.option(
-        "--out",
-        type=FOLDER,
-        default=Path("runs"),
-        show_default=True,
-        help="Folder for run records.",
-    )
-    return option(command)
 
 
 def write_results(json_file: Path | None, content: object) -> None:
@@ -103,10 +105,3 @@ def writable_folder(folder: Path, flag: str) -> Path:
     if not os.access(folder, os.W_OK):
         raise UsageError(f"{flag}: cannot write to {folder}; choose another folder")
     return folder
-
-
-def writable_file(path: Path | None, flag: str) -> Path | None:
-    """Say before any work that a result file cannot be written."""
-    if path is not None and not (path.parent.is_dir() and os.access(path.parent, os.W_OK)):
-        raise UsageError(f"{flag}: cannot write {path}; its folder must exist and be writable")
-    return path

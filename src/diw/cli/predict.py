@@ -9,6 +9,7 @@ import click
 
 from diw.cli.options import COUNT, FILE, device_option, read_device, say_notes, writable_file
 from diw.errors import UsageError
+from diw.records import find_run
 
 EXAMPLES = """
 \b
@@ -36,7 +37,6 @@ def predict(run: Path, file: Path, out: Path, batch_size: int, device: str) -> N
     memory (.npy, a folder of images) are read batch by batch.
     """
     from diw.predicting import Predictor, check_format, write_predictions
-    from diw.records import find_run
 
     check_format(out)
     writable_file(out, "out")

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, Protocol, TextIO
+from typing import TYPE_CHECKING, Literal, TextIO
 
 from diw.records import Row, Run
 
@@ -109,36 +109,18 @@ class Watch:
         return f"{loss}{self.tracked.scored_on} {100 * last['test_accuracy']:.1f}%"
 
 
-class Display(Protocol):
-    """Something that shows the watches again after each look."""
-
-    def update(self, watches: Sequence[Watch]) -> None:
-        """Show what has changed."""
-        ...
-
-    def close(self) -> None:
-        """Leave the stream in order."""
-        ...
-
-
 @contextmanager
 def progress(
     runs: Sequence[Tracked], stream: TextIO | None = None, interval: float = INTERVAL
 ) -> Generator[None]:
-    """Show the progress of `runs` while the block does the work.
-
-    Args:
-        runs: What to watch.
-        stream: Where to show it, the standard error by default.
-        interval: Seconds between two looks.
-    """
+    """Show the progress of `runs` while the block does the work, on the standard error."""
     from diw.reports.table import is_interactive
 
     out = stream or sys.stderr
     watches = [Watch(tracked) for tracked in runs]
     for watch in watches:
         watch.begin()
-    display: Display = Bars(watches, out) if is_interactive(out) else Lines(out)
+    display = Bars(watches, out) if is_interactive(out) else Lines(out)
     stop = threading.Event()
 
     def follow() -> None:

@@ -35,7 +35,6 @@ def report(runs: Path, out: Path | None, json_file: Path | None) -> None:
     comparisons = compare_runs(found)
     page = out or runs / "report.html"
     writable_file(page, "out")
-    writable_file(json_file, "json")
     for place, comparison in enumerate(comparisons):
         if place:
             click.echo()

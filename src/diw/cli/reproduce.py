@@ -17,10 +17,10 @@ from diw.cli.options import (
     writable_folder,
 )
 from diw.errors import RunError, UsageError
+from diw.records import EXPERIMENT, RUNS, RunSpec
 
 if TYPE_CHECKING:
     from diw.experiments.reproduce import Filter, Order
-    from diw.records import RunSpec
 
 EXAMPLES = """
 \b
@@ -80,7 +80,7 @@ def reproduce(
     out: Path,
     dry_run: bool,
     list_: bool,
-    engine: Any,
+    engine: str,
     device: str,
     scheduler: str | None,
 ) -> None:
@@ -91,8 +91,7 @@ def reproduce(
     Cells whose data are missing are marked and do not stop the rest.
     """
     from diw.experiments.catalogue import find_experiments
-    from diw.experiments.reproduce import check_filter, order, read_filter
-    from diw.records import RUNS
+    from diw.experiments.reproduce import check_filter, order, provenance, read_filter
 
     if list_:
         _list()
@@ -110,9 +109,10 @@ def reproduce(
         return
     writable_folder(folder, "out")
     specs = [spec for one in orders for spec in one.specs(chosen)]
-    _record(orders, folder)
-    labels = _labels(orders, folder / RUNS)
-    failures = _run(specs, labels, folder / RUNS, jobs, engine, scheduler)
+    made = provenance(sys.argv[1:])
+    for one in orders:
+        one.write(folder, made)
+    failures = _run(specs, _labels(orders, folder / RUNS), folder / RUNS, jobs, scheduler)
     _report(orders, folder)
     if failures:
         first = next(iter(failures.values()))
@@ -159,14 +159,6 @@ def _tell(orders: "Sequence[Order]", chosen: "Filter", runs: Path, jobs: int) ->
     )
 
 
-def _record(orders: "Sequence[Order]", folder: Path) -> None:
-    from diw.experiments.reproduce import provenance
-
-    made = provenance(sys.argv[1:])
-    for one in orders:
-        one.write(folder, made)
-
-
 def _labels(orders: "Sequence[Order]", runs: Path) -> dict[str, str]:
     """What each run is called in its first table, by the name of its folder."""
     return {
@@ -182,12 +174,7 @@ def _labels(orders: "Sequence[Order]", runs: Path) -> dict[str, str]:
 
 
 def _run(
-    specs: "Sequence[RunSpec]",
-    labels: dict[str, str],
-    runs: Path,
-    jobs: int,
-    engine: Any,
-    scheduler: str | None,
+    specs: Sequence[RunSpec], labels: dict[str, str], runs: Path, jobs: int, scheduler: str | None
 ) -> dict[str, str]:
     from diw.cli.progress import Tracked, progress
     from diw.experiments.grid import try_all
@@ -202,13 +189,12 @@ def _run(
         if not spec.run(runs).finished
     ]
     with progress(tracked):
-        return try_all(specs, runs, jobs=jobs, engine=engine, scheduler=scheduler)
+        return try_all(specs, runs, jobs=jobs, scheduler=scheduler)
 
 
 def _report(orders: "Sequence[Order]", folder: Path) -> None:
     """Tables, figures and verdicts of these experiments; the page holds earlier ones too."""
     from diw.experiments.catalogue import catalogue
-    from diw.records import EXPERIMENT
     from diw.reports.paper.page import write_page
     from diw.reports.paper.results import read_sheet
     from diw.reports.paper.tables import matrix_table, metrics_of

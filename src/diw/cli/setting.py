@@ -2,26 +2,19 @@
 
 from collections.abc import Callable
 from dataclasses import fields, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from diw.cli.options import COUNT, Command, device_option, read_device, say_notes
-from diw.records import Recipe
-
-if TYPE_CHECKING:
-    from diw.records import RunSpec
+from diw.records import Recipe, RunSpec
 
 DEFAULT = Recipe()
 POSITIVE = click.FloatRange(min=0, min_open=True)
 
 
 def setting_options(*, shift: str) -> Callable[[Command], Command]:
-    """Decorate a verb with the options of a setting; `read_setting` takes them all.
-
-    Args:
-        shift: The default of `--shift`.
-    """
+    """The options of a setting, `--shift` with this default; `read_setting` takes them all."""
     options = [
         click.option(
             "--data",
@@ -77,7 +70,7 @@ def _recipe_option(name: str, kind: Any, text: str) -> Callable[[Any], Any]:
     return click.option(flag, type=kind, default=default, show_default=True, help=text)
 
 
-def read_setting(*, device: str, model: str, seed: int, trusted: str, **options: Any) -> "RunSpec":
+def read_setting(*, device: str, model: str, seed: int, trusted: str, **options: Any) -> RunSpec:
     """The spec of the options' setting, its data read and checked, without a method yet.
 
     What cannot work (a missing file, too many trusted samples, a shift that leaves
@@ -85,11 +78,8 @@ def read_setting(*, device: str, model: str, seed: int, trusted: str, **options:
     """
     from diw.experiments.sources import load_bundle, load_split, stamp
     from diw.models import default_model, make_model
-    from diw.records import RunSpec
 
-    recipe = {
-        field.name: options.pop(field.name) for field in fields(Recipe) if field.name in options
-    }
+    recipe = {f.name: options.pop(f.name) for f in fields(Recipe) if f.name in options}
     spec = stamp(
         RunSpec(
             **options,

@@ -7,20 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from diw.cli.options import (
-    FOLDER,
-    json_option,
-    read_fields,
-    writable_file,
-    writable_folder,
-    write_results,
-)
+from diw.cli.options import FOLDER, json_option, read_fields, writable_folder, write_results
 from diw.cli.setting import read_setting, setting_options
 from diw.errors import UsageError
+from diw.records import Run, RunSpec, spec_hash
 
 if TYPE_CHECKING:
     from diw.data.split import Split
-    from diw.records import Run, RunSpec
 
 EXAMPLES = """
 \b
@@ -73,7 +66,6 @@ def train(
     name = find(method).name
     fields = _fields(name, settings)
     make(name, fields)
-    writable_file(json_file, "json")
     spec = with_method(read_setting(seed=seed, **setting), name, fields)
     run = _claim(spec, out, fresh=fresh)
     _train(spec, run)
@@ -90,9 +82,9 @@ def _fields(method: str, settings: Sequence[str]) -> dict[str, str]:
     return fields.get(method, {})
 
 
-def _claim(spec: "RunSpec", out: Path | None, *, fresh: bool) -> "Run":
+def _claim(spec: RunSpec, out: Path | None, *, fresh: bool) -> Run:
     """The run's folder, or a refusal where it holds anything else."""
-    from diw.records import Run, spec_hash
+    from diw.experiments.execute import LOCK
 
     run = spec.run(DEFAULT_FOLDER) if out is None else Run(out)
     holds_run = (run.folder / "spec.json").exists()
@@ -104,16 +96,10 @@ def _claim(spec: "RunSpec", out: Path | None, *, fresh: bool) -> "Run":
             f"out: {run.folder} holds another run ({differences}); "
             "choose another folder, or replace it with --fresh"
         )
-    elif not holds_run and run.folder.is_dir() and _entries(run.folder):
+    elif not holds_run and any(entry.name != LOCK for entry in run.folder.glob("*")):
         raise UsageError(f"out: {run.folder} holds other files; choose a new or empty folder")
     writable_folder(run.folder, "out")
     return Run(run.folder)
-
-
-def _entries(folder: Path) -> list[Path]:
-    from diw.experiments.execute import LOCK
-
-    return [entry for entry in folder.iterdir() if entry.name != LOCK]
 
 
 def _differences(before: dict[str, Any], now: dict[str, Any]) -> str:
@@ -136,7 +122,7 @@ def _flat(spec: dict[str, Any]) -> dict[str, Any]:
     return {**plain, **fields}
 
 
-def _train(spec: "RunSpec", run: "Run") -> None:
+def _train(spec: RunSpec, run: Run) -> None:
     from diw.cli.progress import Tracked, progress
     from diw.experiments.execute import execute_run
     from diw.experiments.sources import load_split
@@ -168,7 +154,7 @@ def _classes(part: Any) -> str:
     return ", ".join(f"{name} {n:,}" for name, n in zip(part.classes, counts, strict=True))
 
 
-def _report(run: "Run", json_file: Path | None) -> None:
+def _report(run: Run, json_file: Path | None) -> None:
     from diw.reports.summary import results_json, summarise
 
     summary = summarise(run)

@@ -69,7 +69,6 @@ def weights(
     writable_file(out, "out")
     if out.resolve() in (train.resolve(), trusted.resolve()):
         raise UsageError(f"out: {out} is an input; choose another name")
-    writable_file(json_file, "json")
     import numpy as np
 
     from diw.data.values import read_values
@@ -136,19 +135,17 @@ def _write(path: Path, weights: "NDArray[Any]") -> None:
 
     from diw.records import replacing
 
-    with replacing(path) as temporary:
+    with replacing(path) as temporary, temporary.open("wb") as file:
         match path.suffix.lower():
             case ".csv":
-                np.savetxt(temporary, weights, fmt="%.17g", header="weight", comments="")
-            case ".npy" | ".npz":
-                with temporary.open("wb") as file:
-                    if path.suffix.lower() == ".npy":
-                        np.save(file, weights)
-                    else:
-                        np.savez_compressed(file, weights=weights)
+                np.savetxt(file, weights, fmt="%.17g", header="weight", comments="")
+            case ".npy":
+                np.save(file, weights)
+            case ".npz":
+                np.savez_compressed(file, weights=weights)
             case _:
                 import pyarrow
                 import pyarrow.parquet
 
                 table: Any = pyarrow.table({"weight": weights})
-                pyarrow.parquet.write_table(table, temporary)
+                pyarrow.parquet.write_table(table, file)

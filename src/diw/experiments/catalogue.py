@@ -52,11 +52,6 @@ class Protocol:
     trials: Mapping[str, int]
     rules: Mapping[str, tuple[Rule, ...]]
 
-    def with_rules(self, more: Mapping[str, tuple[Rule, ...]]) -> "Protocol":
-        """This protocol with an experiment's own rules, by scale, after the shared ones."""
-        rules = {scale: self.rules[scale] + more[scale] for scale in self.rules}
-        return replace(self, rules=rules)
-
 
 @dataclass(frozen=True)
 class Entry:
@@ -162,12 +157,15 @@ def _rule(content: Mapping[str, Any]) -> Rule:
 
 def _experiment(name: str, content: Mapping[str, Any]) -> Experiment:
     variants = content.get("variants", [{"label": ""}])
+    shared, own = _protocol(content["protocol"]), _rules(content)
+    # The experiment's own rules come last, so they override the shared ones.
+    rules = {scale: shared.rules[scale] + own[scale] for scale in SCALES}
     return Experiment(
         name=name,
         title=content["title"],
         source=content["source"],
         about=content["about"],
-        protocol=_protocol(content["protocol"]).with_rules(_rules(content)),
+        protocol=replace(shared, rules=rules),
         published=content.get("published"),
         outputs=tuple(content["outputs"]),
         entries=tuple(map(_entry, content["methods"])),

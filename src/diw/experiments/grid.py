@@ -11,13 +11,12 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from diw.errors import RunError, UsageError
 from diw.experiments.execute import execute, is_taken
-from diw.records import Run, RunSpec
+from diw.records import RunSpec
 
-Engine = Literal["local", "dask"]
 Work = Callable[[RunSpec, Path], Any]
 """What is done for a spec and the folder of all runs; importable by other processes."""
 
@@ -26,40 +25,29 @@ PATIENCE = 30
 
 
 def run_all(
-    specs: Sequence[RunSpec],
-    folder: Path,
-    *,
-    jobs: int = 1,
-    engine: Engine = "local",
-    scheduler: str | None = None,
-) -> list[Run]:
-    """Bring every run to its end and return them in the order of `specs`.
+    specs: Sequence[RunSpec], folder: Path, *, jobs: int = 1, scheduler: str | None = None
+) -> None:
+    """Bring every run to its end; the first one that fails stops the rest.
 
     Args:
         specs: What to run; finished runs cost nothing.
         folder: Where the runs' folders are; all workers of a cluster must see it.
         jobs: Runs at once on this machine, each in a process of its own; 1 runs in this process.
-        engine: "local", or "dask" for a cluster.
-        scheduler: The address of the cluster's scheduler, such as `tcp://10.0.0.1:8786`.
+        scheduler: To run on a dask cluster instead, the address of its scheduler, such as
+            `tcp://10.0.0.1:8786`.
     """
-    _run(specs, folder, execute, jobs, engine, scheduler)
-    return [spec.run(folder) for spec in specs]
+    _run(specs, folder, execute, jobs, scheduler)
 
 
 def try_all(
-    specs: Sequence[RunSpec],
-    folder: Path,
-    *,
-    jobs: int = 1,
-    engine: Engine = "local",
-    scheduler: str | None = None,
+    specs: Sequence[RunSpec], folder: Path, *, jobs: int = 1, scheduler: str | None = None
 ) -> dict[str, str]:
     """As `run_all`, but a run that fails does not stop the others.
 
     Returns:
         Why each failed run failed, by the name of its folder.
     """
-    failures = _run(specs, folder, _attempt, jobs, engine, scheduler)
+    failures = _run(specs, folder, _attempt, jobs, scheduler)
     return {name: reason for name, reason in failures if reason}
 
 
@@ -78,20 +66,13 @@ def free_first(specs: Sequence[RunSpec], folder: Path) -> Iterator[RunSpec]:
 
 
 def _run(
-    specs: Sequence[RunSpec],
-    folder: Path,
-    work: Work,
-    jobs: int,
-    engine: Engine,
-    scheduler: str | None,
+    specs: Sequence[RunSpec], folder: Path, work: Work, jobs: int, scheduler: str | None
 ) -> list[Any]:
     unique = {spec.run(folder).folder.name: spec for spec in specs}
     pending = [spec for spec in unique.values() if not spec.run(folder).finished]
     if not pending:
         return []
-    if engine == "dask":
-        if scheduler is None:
-            raise UsageError("scheduler: give the address of a dask scheduler, tcp://HOST:PORT")
+    if scheduler is not None:
         return _run_on_cluster(pending, folder.absolute(), work, scheduler)
     jobs = min(jobs, len(pending))
     if jobs == 1:

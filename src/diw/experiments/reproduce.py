@@ -7,7 +7,6 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from diw._version import __version__
 from diw.errors import UsageError
@@ -40,25 +39,23 @@ class Order:
             folder: The folder of the reproduction; runs are in its `runs`.
             made: See `provenance`.
         """
-        own = folder / self.experiment.name
-        own.mkdir(parents=True, exist_ok=True)
-        write_json(own / EXPERIMENT, self._as_json(made))
-        return own
-
-    def _as_json(self, made: Mapping[str, str]) -> dict[str, Any]:
         experiment = self.experiment
-        return {
+        own = folder / experiment.name
+        own.mkdir(parents=True, exist_ok=True)
+        content = {
             "name": experiment.name,
             "title": experiment.title,
             "source": experiment.source,
             "about": experiment.about,
             "scale": self.scale,
-            "outputs": list(experiment.outputs),
-            "claims": [dict(claim) for claim in experiment.claims],
+            "outputs": experiment.outputs,
+            "claims": experiment.claims,
             "protocol": [rule.reason for rule in experiment.protocol.rules[self.scale]],
-            "made": dict(made),
+            "made": made,
             "cells": [cell_json(cell) for cell in self.cells],
         }
+        write_json(own / EXPERIMENT, content)
+        return own
 
 
 def order(
@@ -145,11 +142,7 @@ def _canonical(axis: str, value: str) -> str:
 def provenance(command: Sequence[str]) -> dict[str, str]:
     """What made a result, for whoever repeats it: command, versions, commit and machine.
 
-    Args:
-        command: The words of the command line, without the program's name.
-
-    Returns:
-        Facts by name; an unknown one is empty.
+    Facts by name; an unknown one is empty. `command` comes without the program's name.
     """
     from importlib.metadata import version
 

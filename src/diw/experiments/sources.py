@@ -28,10 +28,7 @@ _splits: dict[str, Split] = {}
 def with_method(spec: RunSpec, name: str, fields: Mapping[str, Any] | None = None) -> RunSpec:
     """The same setting with another method: its canonical name and all of its fields.
 
-    Args:
-        spec: The setting.
-        name: A method's name or alias.
-        fields: The fields to set; the others keep their defaults.
+    `name` may be an alias; fields that are not given have their defaults.
     """
     method = make(name, fields)
     return replace(spec, method=method.name, method_fields=method.fields())
@@ -49,11 +46,7 @@ def load_bundle(spec: RunSpec, *, progress: bool = False) -> Bundle:
     """The data that a spec names, as read.
 
     Files are read and verified once for consecutive runs on them: that takes as long as a
-    short run.
-
-    Args:
-        spec: The run.
-        progress: Show a bar while downloading.
+    short run. `progress` shows a bar while downloading.
     """
     trusted = _trusted(spec)
     path = trusted if isinstance(trusted, Path) else None

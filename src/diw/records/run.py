@@ -154,8 +154,8 @@ class Run:
     def keep_epochs(self, epochs: int) -> None:
         """Drop what was written after epoch `epochs`, the last one in the checkpoint."""
         rows = [row for row in self.metrics() if row["epoch"] <= epochs]
-        with replacing(self.folder / "metrics.jsonl") as temporary:
-            temporary.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        lines = [json.dumps(row) + "\n" for row in rows]
+        write_text(self.folder / "metrics.jsonl", "".join(lines))
 
     def append(self, row: Row) -> None:
         """Add one finished epoch."""
@@ -220,17 +220,12 @@ class Run:
 
     def finish(self) -> None:
         """Close the records; the checkpoint is no longer needed."""
-        with replacing(self.folder / "done") as temporary:
-            temporary.write_text("")
+        write_text(self.folder / "done", "")
         self.checkpoint.unlink(missing_ok=True)
 
 
 def find_runs(path: Path) -> list[Run]:
-    """Every run at or below `path`, in a stable order.
-
-    Args:
-        path: A run's folder or a folder of runs.
-    """
+    """Every run at or below `path`, in a stable order."""
     if not path.exists():
         raise UsageError(f"{path}: no such run or folder of runs")
     runs = [Run(spec.parent) for spec in sorted(path.rglob("spec.json"))]
