@@ -135,7 +135,7 @@ class Step:
         )
 
     def trusted_gradient(self) -> list[Tensor]:
-        """∇L of the mean trusted loss, in training mode without a trace; one tensor per parameter."""
+        """∇L of the mean trusted loss in training mode, one tensor per parameter."""
         parameters = self._parameters()
         if not parameters:
             raise UsageError("model: every parameter is frozen; there is no gradient to weigh by")
