@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from diw.errors import UsageError
-from diw.step.batch import Batch, Criterion, Weights, cross_entropy, first_tensor
+from diw.step.batch import Batch, Criterion, ModelOutput, Weights, cross_entropy, first_tensor
 from diw.step.memory import Memory
 from diw.step.probe import is_mode_free, unwrap
 from diw.step.rows import Rows, as_rows
@@ -25,7 +25,7 @@ class Result:
     """What one call returns: back-propagate `loss`; the rest is for inspection."""
 
     loss: Tensor
-    outputs: Any
+    outputs: ModelOutput
     """The network's output for the training batch; None if the method does not run it."""
     weights: Weights
     """The weights used: mean one over the batch (unless the method says otherwise), or all zero."""
@@ -180,7 +180,7 @@ class Objective:
         self,
         batch: Batch | Sequence[Any] | None,
         model: nn.Module | None = None,
-        outputs: Any = None,
+        outputs: ModelOutput = None,
     ) -> Result:
         """The weighted loss of one training batch.
 
@@ -211,7 +211,10 @@ class Objective:
         return Result(loss, values, weights)
 
     def weigh(
-        self, batch: Batch | Sequence[Any], model: nn.Module | None = None, outputs: Any = None
+        self,
+        batch: Batch | Sequence[Any],
+        model: nn.Module | None = None,
+        outputs: ModelOutput = None,
     ) -> Weights:
         """The weights alone, for a risk of one's own: several heads, a regulariser, other labels.
 
@@ -226,7 +229,7 @@ class Objective:
         self,
         batch: Batch | Sequence[Any] | None,
         model: nn.Module | None = None,
-        outputs: Any = None,
+        outputs: ModelOutput = None,
     ) -> Step:
         """One training step as a method sees it, for looking at losses, gradients or the memory.
 
@@ -272,7 +275,7 @@ class Objective:
         self._around.memory.load_state_dict(state["memory"])
         self.method.load_state_dict(state["method"])
 
-    def _step(self, train: Batch, model: nn.Module | None, outputs: Any) -> Step:
+    def _step(self, train: Batch, model: nn.Module | None, outputs: ModelOutput) -> Step:
         return Step(
             self._around,
             train,
@@ -299,7 +302,7 @@ class Objective:
         device = torch.device("cpu") if parameter is None else parameter.device
         return batch if first_tensor(batch.inputs).device == device else batch.to(device)
 
-    def _plain(self, batch: Any, model: nn.Module | None, outputs: Any) -> Result:
+    def _plain(self, batch: Any, model: nn.Module | None, outputs: ModelOutput) -> Result:
         step = self._step(Batch.of(batch), model, outputs)
         losses = step.fit.losses
         loss = losses.mean() if self.reduction == "mean" else losses.sum()

@@ -18,6 +18,10 @@ from scipy.linalg import lapack  # pyright: ignore[reportMissingTypeStubs]
 from diw.errors import MatchingError
 
 FloatArray = NDArray[np.float64]
+Values = Any
+"""What a caller gives and gets: a NumPy array, a tensor, or nested lists of numbers."""
+Native = Any
+"""An array of the library that a backend stands for; to the solvers it is an `Array`."""
 BackendName = Literal["auto", "numpy", "torch"]
 
 _potrf: Any = lapack.dpotrf  # pyright: ignore
@@ -85,7 +89,7 @@ class Backend(Protocol):
         """`size` times the same number."""
         ...
 
-    def array(self, values: Any) -> Array:
+    def array(self, values: Values) -> Array:
         """Values as an array of this kind."""
         ...
 
@@ -145,59 +149,59 @@ class Backend(Protocol):
 class _Numpy(Backend):
     """NumPy, with LAPACK called directly: SciPy's wrappers cost more than a small solve."""
 
-    def empty(self, *shape: int) -> Any:
+    def empty(self, *shape: int) -> Native:
         return np.empty(shape)
 
-    def full(self, size: int, value: float) -> Any:
+    def full(self, size: int, value: float) -> Native:
         return np.full(size, value)
 
-    def array(self, values: Any) -> Any:
+    def array(self, values: Values) -> Native:
         return np.asarray(values, dtype=np.float64)
 
-    def median(self, x: Any) -> Any:
+    def median(self, x: Native) -> Native:
         return np.partition(x, len(x) // 2, axis=0)[len(x) // 2]
 
-    def clip(self, x: Any, high: float) -> Any:
+    def clip(self, x: Native, high: float) -> Native:
         return np.minimum(np.maximum(x, 0.0), high)  # a fifth of the time of `np.clip`
 
-    def floor(self, x: Any, low: float, *, in_place: bool = False) -> Any:
+    def floor(self, x: Native, low: float, *, in_place: bool = False) -> Native:
         return np.maximum(x, low, out=x if in_place else None)
 
-    def exp_(self, x: Any) -> None:
+    def exp_(self, x: Native) -> None:
         np.exp(x, out=x)
 
-    def equal(self, a: Any, b: Any) -> Any:
+    def equal(self, a: Native, b: Native) -> Native:
         return a == b
 
-    def same(self, a: Any, b: Any) -> bool:
+    def same(self, a: Native, b: Native) -> bool:
         return bool((a == b).all())
 
-    def where(self, mask: Any) -> tuple[Any, ...]:
+    def where(self, mask: Native) -> tuple[Native, ...]:
         return mask.nonzero()
 
-    def largest(self, x: Any, count: int) -> Any:
+    def largest(self, x: Native, count: int) -> Native:
         return np.argpartition(x, -count)[-count:]
 
-    def first_bound(self, w: Any, d: Any, high: float) -> float:
+    def first_bound(self, w: Native, d: Native, high: float) -> float:
         falls, rises = d < 0, d > 0
         down = (w[falls] / -d[falls]).min(initial=np.inf)
         return float(min(down, ((high - w[rises]) / d[rises]).min(initial=np.inf)))
 
-    def floats(self, mask: Any) -> Any:
+    def floats(self, mask: Native) -> Native:
         return mask.astype(np.float64)
 
-    def submatrix(self, matrix: Any, rows: Any) -> Any:
+    def submatrix(self, matrix: Native, rows: Native) -> Native:
         return matrix[np.ix_(rows, rows)]
 
-    def add_to_diagonal(self, matrix: Any, value: Any) -> Any:
+    def add_to_diagonal(self, matrix: Native, value: Native) -> Native:
         if matrix.flags.c_contiguous:
             matrix.reshape(-1)[:: len(matrix) + 1] += value
         else:
-            diagonal: Any = np.einsum("ii->i", matrix)
+            diagonal: Native = np.einsum("ii->i", matrix)
             diagonal += value
         return matrix
 
-    def cholesky(self, matrix: Any) -> Solve | None:
+    def cholesky(self, matrix: Native) -> Solve | None:
         # The matrix is symmetric: its transpose is in the order LAPACK works in place on.
         factor, failed = _potrf(matrix.T, 0, 0, 1)
         return None if failed else lambda right: _potrs(factor, right, 0)[0]
@@ -207,67 +211,67 @@ class _Torch(Backend):
     """torch in float64 on one device."""
 
     def __init__(self, device: Any):
-        self.torch: Any = import_module("torch")
+        self.torch: Native = import_module("torch")
         self.options: dict[str, Any] = {"dtype": self.torch.float64, "device": device}
 
-    def empty(self, *shape: int) -> Any:
+    def empty(self, *shape: int) -> Native:
         return self.torch.empty(shape, **self.options)
 
-    def full(self, size: int, value: float) -> Any:
+    def full(self, size: int, value: float) -> Native:
         return self.torch.full((size,), value, **self.options)
 
-    def array(self, values: Any) -> Any:
+    def array(self, values: Values) -> Native:
         return self.torch.as_tensor(values, **self.options)
 
-    def median(self, x: Any) -> Any:
+    def median(self, x: Native) -> Native:
         return x.median(dim=0).values
 
-    def clip(self, x: Any, high: float) -> Any:
+    def clip(self, x: Native, high: float) -> Native:
         return x.clamp(0.0, high)
 
-    def floor(self, x: Any, low: float, *, in_place: bool = False) -> Any:
+    def floor(self, x: Native, low: float, *, in_place: bool = False) -> Native:
         return x.clamp_(min=low) if in_place else x.clamp(min=low)
 
-    def exp_(self, x: Any) -> None:
+    def exp_(self, x: Native) -> None:
         x.exp_()
 
-    def equal(self, a: Any, b: Any) -> Any:
+    def equal(self, a: Native, b: Native) -> Native:
         return a == b
 
-    def same(self, a: Any, b: Any) -> bool:
+    def same(self, a: Native, b: Native) -> bool:
         return bool(self.torch.equal(a, b))
 
-    def where(self, mask: Any) -> tuple[Any, ...]:
+    def where(self, mask: Native) -> tuple[Native, ...]:
         return mask.nonzero(as_tuple=True)
 
-    def largest(self, x: Any, count: int) -> Any:
+    def largest(self, x: Native, count: int) -> Native:
         return x.topk(count).indices
 
-    def first_bound(self, w: Any, d: Any, high: float) -> float:
+    def first_bound(self, w: Native, d: Native, high: float) -> float:
         room = self.torch.where(d < 0, w, high - w) / d.abs()
         return float(room.nan_to_num(nan=self.torch.inf).min())
 
-    def floats(self, mask: Any) -> Any:
+    def floats(self, mask: Native) -> Native:
         return mask.double()
 
-    def submatrix(self, matrix: Any, rows: Any) -> Any:
+    def submatrix(self, matrix: Native, rows: Native) -> Native:
         return matrix[rows][:, rows]
 
-    def add_to_diagonal(self, matrix: Any, value: Any) -> Any:
+    def add_to_diagonal(self, matrix: Native, value: Native) -> Native:
         matrix.diagonal().add_(value)
         return matrix
 
-    def cholesky(self, matrix: Any) -> Solve | None:
+    def cholesky(self, matrix: Native) -> Solve | None:
         factor, failed = self.torch.linalg.cholesky_ex(matrix)
         if int(failed):
             return None
-        return lambda right: self.torch.cholesky_solve(cast(Any, right)[:, None], factor)[:, 0]
+        return lambda right: self.torch.cholesky_solve(cast(Native, right)[:, None], factor)[:, 0]
 
 
 NUMPY: Backend = _Numpy()
 
 
-def backend_for(z: Any, name: BackendName = "auto") -> Backend:
+def backend_for(z: Values, name: BackendName = "auto") -> Backend:
     """The backend for values as a caller gives them.
 
     By itself torch is chosen only for tensors on a device that computes in float64 faster there.
@@ -283,7 +287,7 @@ def backend_of(x: Array) -> Backend:
     return NUMPY if isinstance(x, np.ndarray) else backend_for(x, "torch")
 
 
-def is_tensor(z: Any) -> bool:
+def is_tensor(z: Values) -> bool:
     """Whether values are a tensor; asked without importing torch."""
     return hasattr(z, "detach")
 
@@ -294,7 +298,7 @@ def to_numpy(x: Array) -> FloatArray:
     return own.cpu().numpy() if is_tensor(own) else own
 
 
-def like(z: Any, w: Array, bound: float) -> Any:
+def like(z: Values, w: Array, bound: float) -> Values:
     """`w` with the kind, device and precision of `z`; rounding never lifts a weight above B."""
     if is_tensor(z):
         single = z.is_floating_point() and z.itemsize < 8

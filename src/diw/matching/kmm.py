@@ -16,6 +16,7 @@ import numpy as np
 
 from diw.errors import DIWWarning, MatchingError
 from diw.matching.active_set import active_set
+from diw.matching.backend import Values
 from diw.matching.batched import solve_batched
 from diw.matching.cvxopt import solve_by_cvxopt
 from diw.matching.gram import Factor, Gram, dense, gram_of
@@ -62,7 +63,7 @@ def with_keywords(
 
 
 @with_keywords(Options)
-def kmm(z_train: Any, z_trusted: Any, options: Options) -> Match:
+def kmm(z_train: Values, z_trusted: Values, options: Options) -> Match:
     """Weights under which the kernel mean of the training values matches that of the trusted ones.
 
     Fang et al. 2020, Eq. (10), after Huang et al. 2007. Minimises
@@ -87,7 +88,9 @@ def kmm(z_train: Any, z_trusted: Any, options: Options) -> Match:
 
 
 @with_keywords(Options)
-def kmm_batch(z_train: Sequence[Any], z_trusted: Sequence[Any], options: Options) -> list[Match]:
+def kmm_batch(
+    z_train: Sequence[Values], z_trusted: Sequence[Values], options: Options
+) -> list[Match]:
     """Match each training set to the trusted set at the same place; sizes may differ.
 
     Fang et al. 2020, Sec. 2: with hidden-layer outputs each class is matched alone. The
@@ -134,7 +137,7 @@ class KMM(Options):
     def __post_init__(self) -> None:
         """Leave the checks to `fit`, as scikit-learn's conventions ask."""
 
-    def fit(self, X_train: Any, X_trusted: Any) -> Self:
+    def fit(self, X_train: Values, X_trusted: Values) -> Self:
         """Match the training samples to the trusted ones.
 
         Args:
@@ -142,13 +145,13 @@ class KMM(Options):
             X_trusted: (m,) or (m, d) trusted samples.
         """
         self.match_: Match = kmm(X_train, X_trusted, **self.get_params())
-        self.weights_: Any = self.match_.weights
+        self.weights_: Values = self.match_.weights
         self.gamma_: float = self.match_.gamma
         shape = np.shape(X_train)
         self.n_features_in_: int = shape[1] if len(shape) > 1 else 1
         return self
 
-    def fit_weights(self, X_train: Any, X_trusted: Any) -> Any:
+    def fit_weights(self, X_train: Values, X_trusted: Values) -> Values:
         """`fit`, then return the weights, for use as another estimator's `sample_weight`."""
         return self.fit(X_train, X_trusted).weights_
 
@@ -175,7 +178,7 @@ class KMM(Options):
         return f"KMM({', '.join(changed)})"
 
 
-def _match_all(pairs: Sequence[tuple[Any, Any]], options: Options) -> list[Match]:
+def _match_all(pairs: Sequence[tuple[Values, Values]], options: Options) -> list[Match]:
     """Match each (z_train, z_trusted) by itself; small problems are solved side by side."""
     problems = [make_problem(*pair, options) for pair in pairs]
     if options.solver == "cvxopt":

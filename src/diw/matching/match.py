@@ -6,9 +6,8 @@ weights, measures how far they are from optimal, and makes a `Match` of them.
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
-from diw.matching.backend import Array, like, magnitude
+from diw.matching.backend import Array, Values, like, magnitude
 from diw.matching.gram import Factor, Gram
 from diw.matching.problem import Options, Problem
 
@@ -23,7 +22,7 @@ class Match:
     `weights`. With multipliers λ of the mean, s ≥ 0 of w ≥ 0 and t ≥ 0 of w ≤ B:
     """
 
-    weights: Any
+    weights: Values
     """(n,) the weights, of the kind, precision and device of the training values."""
     status: str
     """`"optimal"`; `"approximate"` when the kernel was cut at a rank cap; for the solvers that
@@ -81,7 +80,7 @@ class Solution:
 
 
 def certify(
-    problem: Problem, gram: Gram, found: Solution, z_train: Any, options: Options
+    problem: Problem, gram: Gram, found: Solution, z_train: Values, options: Options
 ) -> tuple[Match, bool]:
     """The match of a solution, and whether it counts as solved.
 

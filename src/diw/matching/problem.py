@@ -15,6 +15,7 @@ from diw.matching.backend import (
     Array,
     Backend,
     BackendName,
+    Values,
     backend_for,
     is_tensor,
     magnitude,
@@ -142,7 +143,7 @@ class Problem:
         return self.n * (1.0 + self.slack)
 
 
-def make_problem(z_train: Any, z_trusted: Any, options: Options) -> Problem:
+def make_problem(z_train: Values, z_trusted: Values, options: Options) -> Problem:
     """Check the values of `kmm` and bring them to a common scale that neither over- nor underflows.
 
     Raises:
@@ -168,7 +169,7 @@ def make_problem(z_train: Any, z_trusted: Any, options: Options) -> Problem:
     return Problem(xp, z, n, scaled, given, float(options.ridge), float(bound), float(slack))
 
 
-def _values(xp: Backend, name: str, z: Any) -> Array:
+def _values(xp: Backend, name: str, z: Values) -> Array:
     """Values in float64, of shape (n,) or (n, d) with at least one entry."""
     if np.ma.is_masked(z):
         raise ValueError(f"{name}: has masked values; drop or fill them")

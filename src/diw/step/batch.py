@@ -10,7 +10,11 @@ from torch.nn import functional
 
 from diw.errors import UsageError
 
-Criterion = Callable[[Any, Tensor], Tensor]
+ModelInputs = Any
+"""What a network takes: a tensor, or a tuple or mapping of arguments."""
+ModelOutput = Any
+"""What a network gives: mostly logits (n, k)."""
+Criterion = Callable[[ModelOutput, Tensor], Tensor]
 """(outputs, targets) → one loss per sample, shape (n,): a PyTorch loss with `reduction="none"`."""
 
 
@@ -23,7 +27,7 @@ class Batch:
     where the loader does not say which samples it drew.
     """
 
-    inputs: Any
+    inputs: ModelInputs
     targets: Tensor | None
     index: Tensor | None = None
 
@@ -51,7 +55,7 @@ class Batch:
 class Outputs:
     """What a forward gave: the network's output, losses (n,), a tapped hidden output (n, d)."""
 
-    values: Any
+    values: ModelOutput
     maybe_losses: Tensor | None
     maybe_hidden: Tensor | None = None
 
@@ -88,19 +92,19 @@ class Weights:
 class LossFunction(Protocol):
     """How a method turns outputs into losses: `Weighting.losses`."""
 
-    def __call__(self, values: Any, batch: Batch, criterion: Criterion) -> Tensor:
+    def __call__(self, values: ModelOutput, batch: Batch, criterion: Criterion) -> Tensor:
         """One loss per sample, (n,)."""
         ...
 
 
-def first_tensor(inputs: Any) -> Tensor:
+def first_tensor(inputs: ModelInputs) -> Tensor:
     """The first tensor of what a network takes: a tensor, or a tuple or mapping of arguments."""
     positional, named = arguments(inputs)
     first = positional[0] if positional else next(iter(named.values()))
     return first if isinstance(first, Tensor) else first_tensor(first)
 
 
-def arguments(inputs: Any) -> tuple[Sequence[Any], Mapping[str, Any]]:
+def arguments(inputs: ModelInputs) -> tuple[Sequence[Any], Mapping[str, Any]]:
     """Positional and keyword arguments of a network's call, from the inputs of a batch."""
     if isinstance(inputs, Mapping):
         return (), cast(Mapping[str, Any], inputs)
@@ -109,7 +113,7 @@ def arguments(inputs: Any) -> tuple[Sequence[Any], Mapping[str, Any]]:
     return (inputs,), {}
 
 
-def each_tensor(inputs: Any, change: Callable[[Any], Any]) -> Any:
+def each_tensor(inputs: ModelInputs, change: Callable[[Any], Any]) -> ModelInputs:
     """The inputs of a batch with every tensor changed, also inside tuples and mappings."""
     if isinstance(inputs, Mapping):
         named = cast(Mapping[str, Any], inputs)
@@ -129,6 +133,6 @@ def one_per_sample(losses: Tensor, n: int) -> Tensor:
     return losses
 
 
-def cross_entropy(values: Any, targets: Tensor) -> Tensor:
+def cross_entropy(values: ModelOutput, targets: Tensor) -> Tensor:
     """The default criterion: the cross entropy of logits (n, k) and labels (n,), (n,)."""
     return functional.cross_entropy(values, targets, reduction="none")

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from diw.errors import UsageError
-from diw.step.batch import Batch, Outputs, arguments
+from diw.step.batch import Batch, ModelInputs, ModelOutput, Outputs, arguments
 from diw.step.rows import PIECE, Rows, in_pieces
 
 # Modules whose training and evaluation forwards are the same arithmetic, by exact type: a
@@ -92,7 +92,7 @@ def looking(model: nn.Module, *, training: bool | None = False) -> Generator[Non
             module.training = mode
 
 
-def forward(model: Callable[..., Any], inputs: Any) -> Any:
+def forward(model: Callable[..., ModelOutput], inputs: ModelInputs) -> ModelOutput:
     """Call `model` on a tensor, a tuple of positional or a mapping of keyword arguments."""
     positional, named = arguments(inputs)
     return model(*positional, **named)
@@ -156,7 +156,7 @@ class Caught:
         return self.value.detach().flatten(1)
 
 
-def run(model: Callable[..., Any], batch: Batch, tap: Tap | None = None) -> Outputs:
+def run(model: Callable[..., ModelOutput], batch: Batch, tap: Tap | None = None) -> Outputs:
     """What `model` gives for a batch, and the hidden output if tapped; losses are left to others.
 
     In the mode that the model is in, with gradients if they are enabled.

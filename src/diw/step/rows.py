@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from diw.errors import UsageError
-from diw.step.batch import Batch, each_tensor, first_tensor
+from diw.step.batch import Batch, ModelInputs, each_tensor, first_tensor
 
 PIECE = 1000
 """Rows taken, or run through a network, at a time."""
@@ -27,7 +27,7 @@ class Rows(Protocol):
         """The labels (n,); None for unlabelled samples."""
         ...
 
-    def take(self, index: Tensor) -> tuple[Any, Tensor | None]:
+    def take(self, index: Tensor) -> tuple[ModelInputs, Tensor | None]:
         """The inputs and labels of the rows `index` (b,)."""
         ...
 
@@ -55,7 +55,7 @@ class Unlabelled:
     def __len__(self) -> int:
         return len(self._inputs)
 
-    def take(self, index: Tensor) -> tuple[Any, None]:
+    def take(self, index: Tensor) -> tuple[ModelInputs, None]:
         """The inputs of the rows `index` (b,), and no labels."""
         return self._inputs.take(index), None
 
@@ -63,14 +63,14 @@ class Unlabelled:
 class TensorRows:
     """Rows held as tensors: inputs (n, …) and targets (n,), or None if unlabelled."""
 
-    def __init__(self, inputs: Any, targets: Tensor | None):
+    def __init__(self, inputs: ModelInputs, targets: Tensor | None):
         self._inputs = inputs
         self.targets = targets
 
     def __len__(self) -> int:
         return len(first_tensor(self._inputs))
 
-    def take(self, index: Tensor) -> tuple[Any, Tensor | None]:
+    def take(self, index: Tensor) -> tuple[ModelInputs, Tensor | None]:
         """The rows `index` (b,) of every tensor."""
 
         def rows(values: Tensor) -> Tensor:
@@ -90,7 +90,7 @@ class DatasetRows:
     def __len__(self) -> int:
         return len(self._dataset)
 
-    def take(self, index: Tensor) -> tuple[Any, Tensor]:
+    def take(self, index: Tensor) -> tuple[ModelInputs, Tensor]:
         """The rows `index` (b,), collated as a PyTorch loader does."""
         from torch.utils.data import default_collate  # pyright: ignore[reportUnknownVariableType]
 

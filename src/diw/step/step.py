@@ -19,7 +19,15 @@ from torch.func import functional_call
 
 from diw.errors import UsageError
 from diw.seeding import numpy_generator
-from diw.step.batch import Batch, Criterion, LossFunction, Outputs, arguments, one_per_sample
+from diw.step.batch import (
+    Batch,
+    Criterion,
+    LossFunction,
+    ModelOutput,
+    Outputs,
+    arguments,
+    one_per_sample,
+)
 from diw.step.memory import Memory
 from diw.step.probe import Tap, looking, run
 
@@ -50,7 +58,7 @@ class Step:
         epoch: int,
         t: int,
         model: nn.Module,
-        outputs: Any = None,
+        outputs: ModelOutput = None,
     ):
         """Open a step.
 
@@ -117,7 +125,7 @@ class Step:
         """
         network = self._around.network
 
-        def estimator(*positional: Any, **named: Any) -> Any:
+        def estimator(*positional: Any, **named: Any) -> ModelOutput:
             return functional_call(network, dict(state), positional, named)
 
         with torch.no_grad(), looking(network):
@@ -208,14 +216,14 @@ class Step:
     def _parameters(self) -> dict[str, Tensor]:
         return {n: p for n, p in self._around.network.named_parameters() if p.requires_grad}
 
-    def _losses(self, values: Any, batch: Batch, *, trusted: bool = False) -> Tensor:
+    def _losses(self, values: ModelOutput, batch: Batch, *, trusted: bool = False) -> Tensor:
         around = self._around
         criterion = around.trusted_criterion if trusted else around.criterion
         return one_per_sample(around.losses(values, batch, criterion), len(batch))
 
     def _run(
         self,
-        model: Callable[..., Any],
+        model: Callable[..., ModelOutput],
         batch: Batch,
         *,
         trusted: bool = False,
@@ -234,7 +242,7 @@ class Step:
                 return self._run(self._around.network, batch, trusted=trusted, tapped=True)
 
 
-def _detached(values: Any) -> Any:
+def _detached(values: ModelOutput) -> ModelOutput:
     return values.detach() if isinstance(values, Tensor) else values
 
 
