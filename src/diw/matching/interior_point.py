@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from diw.matching.backend import Array, Solve, magnitude
 from diw.matching.newton import DualPoint, System
 
-STOP = 1e-11  # of the gradient's size: then all but a few free weights are known
+STOP = 1e-11  # relative to the gradient: then all but a few free weights are known
 TO_BOUNDARY = 0.995
 
 
@@ -77,16 +77,15 @@ def _start(system: System, ridge: Array | float) -> tuple[_Iterate, float]:
     V, b, xp, n, bound = system.V, system.b, system.xp, system.size, system.bound
     mean = 1.0 if system.total is None else system.total / n
     w = xp.full(n, min(max(mean, 1e-3 * bound), 0.5 * bound))
-    pull = b @ V
-    gradient = (V @ w) @ V - pull + ridge * w
+    k = b @ V
+    gradient = (V @ w) @ V - k + ridge * w
     away = float(abs(gradient).sum()) / n + 1e-100
     lower, upper = xp.floor(gradient, 0.0) + away, xp.floor(-gradient, 0.0) + away
-    return _Iterate(w, lower, upper, 0.0), max(magnitude(pull), magnitude(gradient), 1e-100)
+    return _Iterate(w, lower, upper, 0.0), max(magnitude(k), magnitude(gradient), 1e-100)
 
 
-_Fixed = tuple[
-    _Iterate, Array, float, Array, Array, Solve, Array | None
-]  # what the predictor and the corrector of one iteration share
+_Fixed = tuple[_Iterate, Array, float, Array, Array, Solve, Array | None]
+"""What the predictor and the corrector of one iteration share."""
 
 
 def _step(fixed: _Fixed, to_lower: Array, to_upper: Array) -> _Iterate:

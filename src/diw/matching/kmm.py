@@ -2,15 +2,13 @@
 
 Each call goes the same way: check (problem.py), choose the form of the kernel matrix
 (gram.py), solve (newton.py and interior_point.py on a factor, active_set.py or batched.py on
-the matrix), certify (match.py).
+the matrix; stopped.py or cvxopt.py where asked), certify (match.py).
 """
 
-import inspect
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from functools import wraps
-from typing import Any, ParamSpec, Protocol, Self, TypeVar
+from typing import Any, Self
 
 import numpy as np
 
@@ -23,43 +21,12 @@ from diw.matching.gram import Factor, Gram, dense, gram_of
 from diw.matching.interior_point import interior_point
 from diw.matching.match import Match, Solution, certify
 from diw.matching.newton import DualPoint, System, newton
-from diw.matching.problem import Options, Problem, make_problem
+from diw.matching.problem import Options, Problem, make_problem, with_keywords
 from diw.matching.stopped import stopped
 
 NEWTON_RANK = 40  # up to this rank Newton's method alone is mostly fastest
 NEWTON_STEPS = 30  # if it has not ended by then, it will not soon
 SAMPLE = 20_000  # samples of the thinned problem that a very large one starts from
-
-P = ParamSpec("P")
-Z = TypeVar("Z", contravariant=True)
-R = TypeVar("R", covariant=True)
-
-
-class _WithKeywords(Protocol[Z, P, R]):
-    def __call__(self, z_train: Z, z_trusted: Z, *args: P.args, **kwargs: P.kwargs) -> R: ...
-
-
-def with_keywords(
-    options: Callable[P, Options],
-) -> Callable[[Callable[[Z, Z, Options], R]], _WithKeywords[Z, P, R]]:
-    """Let callers pass the fields of `options` as keywords.
-
-    A function of (z_train, z_trusted, options) becomes one of (z_train, z_trusted, *, gamma=…, …),
-    for `help`, `inspect.signature` and type checkers alike.
-    """
-
-    def decorate(function: Callable[[Z, Z, Options], R]) -> _WithKeywords[Z, P, R]:
-        @wraps(function)
-        def call(z_train: Z, z_trusted: Z, *args: P.args, **kwargs: P.kwargs) -> R:
-            return function(z_train, z_trusted, options(*args, **kwargs))
-
-        own = inspect.signature(function)
-        keywords = inspect.signature(options).parameters.values()
-        parameters = [*list(own.parameters.values())[:2], *keywords]
-        vars(call)["__signature__"] = own.replace(parameters=parameters)
-        return call
-
-    return decorate
 
 
 @with_keywords(Options)

@@ -3,10 +3,13 @@
 Options and values are checked here, once; everything after relies on it.
 """
 
+import inspect
 import math
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from functools import wraps
+from typing import Any, Literal, ParamSpec, Protocol, TypeVar, get_args
 
 import numpy as np
 
@@ -27,6 +30,10 @@ OnFailure = Literal["raise", "warn"]
 
 CENTRED_ROWS = 512  # beyond this many rows, distances from differences would be slow
 LARGEST_GAMMA = 1e300  # a larger γ makes K the identity just the same, and never meets ∞ · 0
+
+P = ParamSpec("P")
+Z = TypeVar("Z", contravariant=True)
+R = TypeVar("R", covariant=True)
 
 
 @dataclass(kw_only=True)
@@ -88,6 +95,33 @@ class Options(MatchOptions):
         _whole("max_iterations", self.max_iterations)
         _choice("on_failure", self.on_failure, OnFailure)
         _choice("backend", self.backend, BackendName)
+
+
+class _WithKeywords(Protocol[Z, P, R]):
+    def __call__(self, z_train: Z, z_trusted: Z, *args: P.args, **kwargs: P.kwargs) -> R: ...
+
+
+def with_keywords(
+    options: Callable[P, Options],
+) -> Callable[[Callable[[Z, Z, Options], R]], _WithKeywords[Z, P, R]]:
+    """Let callers pass the fields of `options` as keywords.
+
+    A function of (z_train, z_trusted, options) becomes one of (z_train, z_trusted, *, gamma=…, …),
+    for `help`, `inspect.signature` and type checkers alike.
+    """
+
+    def decorate(function: Callable[[Z, Z, Options], R]) -> _WithKeywords[Z, P, R]:
+        @wraps(function)
+        def call(z_train: Z, z_trusted: Z, *args: P.args, **kwargs: P.kwargs) -> R:
+            return function(z_train, z_trusted, options(*args, **kwargs))
+
+        own = inspect.signature(function)
+        keywords = inspect.signature(options).parameters.values()
+        parameters = [*list(own.parameters.values())[:2], *keywords]
+        vars(call)["__signature__"] = own.replace(parameters=parameters)
+        return call
+
+    return decorate
 
 
 def _number(name: str, value: Any) -> None:
