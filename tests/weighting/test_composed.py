@@ -14,12 +14,12 @@ from diw.weighting.dynamic import EachBatch
 from diw.weighting.matching import (
     ByClass,
     Frozen,
-    Hidden,
-    Inputs,
+    HiddenOutputs,
     Logits,
-    Losses,
+    LossValues,
     NoNetwork,
     PretrainedStart,
+    RawInputs,
     Together,
     Trained,
 )
@@ -31,12 +31,12 @@ DTYPE = torch.float64
 SENSIBLE = [
     (matched, network, when, classes)
     for matched, network, when, classes in product(
-        (Losses, Hidden, Logits, Inputs),
+        (LossValues, HiddenOutputs, Logits, RawInputs),
         (NoNetwork, Frozen, Trained, PretrainedStart),
         (Once, EachBatch),
         (ByClass, Together),
     )
-    if (network is not NoNetwork or matched is Inputs)
+    if (network is not NoNetwork or matched is RawInputs)
     and (when is EachBatch or network in (NoNetwork, Frozen))
 ]
 
@@ -53,9 +53,11 @@ def values_of(matched, network, data) -> torch.Tensor:
     """What is matched, written out for the plain network of the tests."""
     inputs, targets = data
     with torch.no_grad():
-        if matched is Losses:
+        if matched is LossValues:
             return torch.nn.functional.cross_entropy(network(inputs), targets, reduction="none")
-        return {Hidden: network[:2], Logits: network, Inputs: torch.nn.Identity()}[matched](inputs)
+        return {HiddenOutputs: network[:2], Logits: network, RawInputs: torch.nn.Identity()}[
+            matched
+        ](inputs)
 
 
 def expected_weights(z, y, z_trusted, y_trusted, by_class: bool) -> torch.Tensor:
@@ -107,9 +109,9 @@ def test_siw_on_logits_is_one_line() -> None:
 @pytest.mark.parametrize(
     ("choices", "message"),
     [
-        ((Losses, Trained, Once, Together), "can look before training"),
-        ((Losses, PretrainedStart, Once, Together), "can look before training"),
-        ((Hidden, NoNetwork, EachBatch, ByClass), "only the inputs can be matched"),
+        ((LossValues, Trained, Once, Together), "can look before training"),
+        ((LossValues, PretrainedStart, Once, Together), "can look before training"),
+        ((HiddenOutputs, NoNetwork, EachBatch, ByClass), "only the inputs can be matched"),
     ],
 )
 def test_combinations_without_sense_are_refused(choices, message) -> None:

@@ -12,12 +12,12 @@ from diw.weighting.dynamic import EachBatch
 from diw.weighting.matching import (
     ByClass,
     Frozen,
-    Hidden,
-    Inputs,
-    Losses,
+    HiddenOutputs,
+    LossValues,
     Matching,
     NoNetwork,
     PretrainedStart,
+    RawInputs,
     Together,
     Trained,
 )
@@ -41,7 +41,7 @@ def compose(
 
     Args:
         name: Its canonical name.
-        matched: What is matched: `Losses`, `Hidden`, `Logits`, `Inputs`.
+        matched: What is matched: `LossValues`, `HiddenOutputs`, `Logits`, `RawInputs`.
         network: Which network looks: `NoNetwork`, `Frozen`, `Trained`, `PretrainedStart`.
         when: `Once` or `EachBatch`.
         classes: `ByClass` or `Together`.
@@ -50,7 +50,7 @@ def compose(
     """
     if issubclass(when, Once) and not issubclass(network, (NoNetwork, Frozen)):
         raise TypeError(f"{name}: only a pretrained network, or none, can look before training")
-    if issubclass(network, NoNetwork) and not issubclass(matched, Inputs):
+    if issubclass(network, NoNetwork) and not issubclass(matched, RawInputs):
         raise TypeError(f"{name}: without a network only the inputs can be matched")
     body = {
         "name": name,
@@ -78,27 +78,27 @@ def _revive(name: str) -> Any:
 
 # fmt: off
 METHODS = (  # Fang et al. 2020, supplement, methods (1) to (9)
-    #        name      matched network          when       classes
-    compose("iw",     Inputs, NoNetwork,       Once,      ByClass,
+    #        name      matched        network          when       classes
+    compose("iw",     RawInputs,     NoNetwork,       Once,      ByClass,
             "Matches the raw inputs of each class, once: "
             "importance weighting as before deep learning."),
-    compose("siw-f",  Hidden, Frozen,          Once,      ByClass,
+    compose("siw-f",  HiddenOutputs, Frozen,          Once,      ByClass,
             "Matches the hidden outputs of a pretrained network, each class alone, once."),
-    compose("siw-l",  Losses, Frozen,          Once,      Together,
+    compose("siw-l",  LossValues,    Frozen,          Once,      Together,
             "Matches the loss values of a pretrained network, once."),
-    compose("diw1-f", Hidden, Frozen,          EachBatch, ByClass,
+    compose("diw1-f", HiddenOutputs, Frozen,          EachBatch, ByClass,
             "Matches the hidden outputs of a frozen, pretrained network, each class alone."),
-    compose("diw1-l", Losses, Frozen,          EachBatch, Together,
+    compose("diw1-l", LossValues,    Frozen,          EachBatch, Together,
             "Matches the loss values of a frozen, pretrained network."),
-    compose("diw2-f", Hidden, Trained,         EachBatch, ByClass,
+    compose("diw2-f", HiddenOutputs, Trained,         EachBatch, ByClass,
             "Matches the hidden outputs of the network being trained itself, each class alone."),
-    compose("diw",    Losses, Trained,         EachBatch, Together,
+    compose("diw",    LossValues,    Trained,         EachBatch, Together,
             "Matches the loss values of the network being trained itself; "
             "what the paper calls DIW.", aliases=("diw2-l",)),
-    compose("diw3-f", Hidden, PretrainedStart, EachBatch, ByClass,
+    compose("diw3-f", HiddenOutputs, PretrainedStart, EachBatch, ByClass,
             "Matches the hidden outputs of the network being trained, pretrained a little, "
             "by class."),
-    compose("diw3-l", Losses, PretrainedStart, EachBatch, Together,
+    compose("diw3-l", LossValues,    PretrainedStart, EachBatch, Together,
             "Matches the loss values of the network being trained, pretrained a little."),
 )
 # fmt: on

@@ -2,7 +2,7 @@
 
 | choice | here | elsewhere |
 |---|---|---|
-| what is matched | `Losses`, `Hidden`, `Logits`, `Inputs` | |
+| what is matched | `LossValues`, `HiddenOutputs`, `Logits`, `RawInputs` | |
 | which network looks | `NoNetwork`, `Frozen`, `Trained`, `PretrainedStart` | |
 | by class or together | `ByClass`, `Together` | |
 | when | | `Once` (static.py), `EachBatch` (dynamic.py) |
@@ -93,7 +93,7 @@ class Matching(MatchOptions, Weighting):
 
 
 @dataclass(kw_only=True)
-class Losses(Matching):
+class LossValues(Matching):
     """π(x, y) = ℓ(f(x), y), one number per sample."""
 
     @property
@@ -103,7 +103,7 @@ class Losses(Matching):
 
 
 @dataclass(kw_only=True)
-class Hidden(Matching):
+class HiddenOutputs(Matching):
     """π(x) = h(x), what enters a layer; or the logits, where a field says so."""
 
     features: str = "hidden"
@@ -140,7 +140,7 @@ class Logits(Matching):
 
 
 @dataclass(kw_only=True)
-class Inputs(Matching):
+class RawInputs(Matching):
     """π(x) = x, the raw inputs."""
 
     @property
