@@ -48,6 +48,9 @@ def load(
     if own and not Path(name).exists():
         known = ", ".join([EMBEDDED, *BENCHMARKS])
         raise UsageError(f"data: there is no {name!r}; choose {known}, or a path: {READABLE}")
+    train = (
+        read_raw(Path(name), label) if own else None
+    )  # first, so that its faults are named first
     raw = {
         part: read_raw(Path(file), shared_label(label) if own else label)
         for part, file in (("trusted", trusted), ("test", test))
@@ -55,8 +58,8 @@ def load(
     }
     if name == EMBEDDED:
         bundle = load_embedded()
-    elif own:
-        bundle = _load_own(Path(name), label, raw.get("trusted"))
+    elif train is not None:
+        bundle = _load_own(Path(name), train, label, raw.get("trusted"))
     else:
         bundle = _load_benchmark(BENCHMARKS[name], synthetic_ok, progress)
     assert bundle.encoding is not None  # only one made by hand has none
@@ -81,9 +84,8 @@ def _load_benchmark(benchmark: Benchmark, synthetic_ok: bool, progress: bool) ->
     return read_benchmark(benchmark, folder or fetch(benchmark, progress=progress))
 
 
-def _load_own(path: Path, label: str | None, trusted: Raw | None) -> Bundle:
+def _load_own(path: Path, raw: Raw, label: str | None, trusted: Raw | None) -> Bundle:
     """Training rows of your own: they decide the encoding, with the trusted ones the classes."""
-    raw = read_raw(path, label)
     rows, notes = fit(raw)
     names = [*(raw.labels or ()), *(trusted.labels or () if trusted else ())]
     encoding = Encoding(class_list(names, str(path)), rows, label)
