@@ -50,7 +50,7 @@ def load(
         raise UsageError(f"data: there is no {name!r}; choose {known}, or a path: {READABLE}")
     train = (
         read_raw(Path(name), label) if own else None
-    )  # first, so that its faults are named first
+    )  # its faults are named first
     raw = {
         part: read_raw(Path(file), shared_label(label) if own else label)
         for part, file in (("trusted", trusted), ("test", test))
