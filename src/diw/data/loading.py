@@ -48,9 +48,7 @@ def load(
     if own and not Path(name).exists():
         known = ", ".join([EMBEDDED, *BENCHMARKS])
         raise UsageError(f"data: there is no {name!r}; choose {known}, or a path: {READABLE}")
-    train = (
-        read_raw(Path(name), label) if own else None
-    )  # its faults are named first
+    train = read_raw(Path(name), label) if own else None  # its faults are named first
     raw = {
         part: read_raw(Path(file), shared_label(label) if own else label)
         for part, file in (("trusted", trusted), ("test", test))
