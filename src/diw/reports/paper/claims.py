@@ -14,8 +14,8 @@ import numpy as np
 
 from diw.reports.paper.results import (
     FEWEST,
+    FilledCell,
     Metric,
-    Result,
     Setting,
     Sheet,
     concentration,
@@ -189,13 +189,13 @@ def _by_data(sheet: Sheet) -> Iterator[tuple[str, list[Setting]]]:
         yield title, list(settings)
 
 
-def _pairs(sheet: Sheet, claim: Claim) -> Iterator[tuple[Result, Result]]:
+def _pairs(sheet: Sheet, claim: Claim) -> Iterator[tuple[FilledCell, FilledCell]]:
     for setting in sheet.settings:
         for first, second in claim["pairs"]:
             yield sheet.at[setting, first], sheet.at[setting, second]
 
 
-def _gaps(first: Result, second: Result) -> list[float]:
+def _gaps(first: FilledCell, second: FilledCell) -> list[float]:
     """First minus second, by the seeds that both have."""
     ours, theirs = first.values("accuracy"), second.values("accuracy")
     return [ours[seed] - theirs[seed] for seed in sorted(ours.keys() & theirs.keys())]

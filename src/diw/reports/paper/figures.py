@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from diw.records import Run
 from diw.reports.figures import Curve, curve, settled_range
 from diw.reports.palette import RULE
-from diw.reports.paper.results import Result, Setting, Sheet
+from diw.reports.paper.results import FilledCell, Setting, Sheet
 from diw.reports.paper.style import (
     CLASSES,
     GROUPS,
@@ -117,7 +117,7 @@ def final_weights(run: Run) -> dict[str, NDArray[np.float64]]:
     return {"intact": weights[seen & ~wrong], "mislabelled": weights[seen & wrong]}
 
 
-def _pooled(result: Result) -> dict[str, NDArray[np.float64]]:
+def _pooled(result: FilledCell) -> dict[str, NDArray[np.float64]]:
     parts = [final_weights(trial.run) for trial in result.trials]
     parts = [part for part in parts if part]
     if not parts:
@@ -289,7 +289,7 @@ def _size(variant: str) -> int:
     return int(digits) if digits else 0
 
 
-def _why_empty(results: Sequence[Result]) -> str:
+def _why_empty(results: Sequence[FilledCell]) -> str:
     """What an empty panel says."""
     return "no data" if all(result.state == "no data" for result in results) else "not run"
 

@@ -59,7 +59,7 @@ class Setting:
 
 
 @dataclass(frozen=True)
-class Result:
+class FilledCell:
     """One cell: what was planned and what has come of it."""
 
     setting: Setting
@@ -101,7 +101,7 @@ class Sheet:
     """Which tables and figures it has."""
     facts: Mapping[str, Any]
     """The content of `experiment.json`."""
-    results: tuple[Result, ...]
+    results: tuple[FilledCell, ...]
 
     @cached_property
     def settings(self) -> list[Setting]:
@@ -114,7 +114,7 @@ class Sheet:
         return list(dict.fromkeys(result.method for result in self.results))
 
     @cached_property
-    def at(self) -> dict[tuple[Setting, str], Result]:
+    def at(self) -> dict[tuple[Setting, str], FilledCell]:
         """Each cell by its setting and method."""
         return {(result.setting, result.method): result for result in self.results}
 
@@ -149,13 +149,13 @@ def read_sheet(folder: Path, summaries: dict[Path, Summary] | None = None) -> Sh
     return Sheet(folder, facts["name"], facts["scale"], outputs, facts, results)
 
 
-def _result(cell: Mapping[str, Any], runs: Path, known: dict[Path, Summary]) -> Result:
+def _result(cell: Mapping[str, Any], runs: Path, known: dict[Path, Summary]) -> FilledCell:
     finished = [run for name in cell["runs"].values() if (run := Run(runs / name)).finished]
     for run in finished:
         if run.folder not in known:
             known[run.folder] = summarise(run)
     published = {metric: Published(**number) for metric, number in cell["published"].items()}
-    return Result(
+    return FilledCell(
         setting=Setting(cell["data"], cell["shift"], cell["variant"]),
         method=cell["method"],
         state=cell["state"],

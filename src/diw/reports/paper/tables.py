@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from diw.records import Published
-from diw.reports.paper.results import FEWEST, Metric, Result, Setting, Sheet, lower_is_better
+from diw.reports.paper.results import FEWEST, FilledCell, Metric, Setting, Sheet, lower_is_better
 from diw.reports.statistics import Standing, mean_and_std
 from diw.reports.table import EMPTY, Cell, Column, Table, make_table, number_cell, text_cell
 
@@ -105,7 +105,7 @@ def _detail(
     ]
 
 
-def _ours(result: Result, place: Standing | None) -> Cell:
+def _ours(result: FilledCell, place: Standing | None) -> Cell:
     if place is None:
         return Cell(_state(result))
     return _number(place.mean, place.std, strong=place.mark in ("best", "comparable"))
@@ -117,7 +117,7 @@ def _theirs(number: Published | None) -> Cell:
     return _number(number.mean, number.std, strong=number.best)
 
 
-def _difference(result: Result, place: Standing | None, number: Published | None) -> Cell:
+def _difference(result: FilledCell, place: Standing | None, number: Published | None) -> Cell:
     """Ours minus theirs; generated images have nothing to be compared with."""
     if place is None or number is None or result.synthetic:
         return Cell(EMPTY)
@@ -125,7 +125,7 @@ def _difference(result: Result, place: Standing | None, number: Published | None
     return Cell(f"{gap:+.2f}".replace("-", "−"), gap)
 
 
-def _mean(result: Result, metric: Metric) -> Cell:
+def _mean(result: FilledCell, metric: Metric) -> Cell:
     values = list(result.values(metric).values())
     return _number(*mean_and_std(values)) if values else Cell(EMPTY)
 
@@ -136,7 +136,7 @@ def _number(mean: float, std: float | None, *, strong: bool = False) -> Cell:
     return Cell(text, mean, std, strong)
 
 
-def _state(result: Result) -> str:
+def _state(result: FilledCell) -> str:
     if result.state != "planned":
         return "n/a" if result.state == "absent" else result.state
     return "done" if result.trials else "not run"
