@@ -10,18 +10,11 @@ import argparse
 import json
 import shutil
 from pathlib import Path
-from typing import Any
 
+from diw.experiments.kept import RECORDS, record_of
 from diw.records import EXPERIMENT, RUNS, Run
 
 SUFFIXES = {".md", ".tex", ".csv", ".json", ".png", ".pdf"}
-CURVES = (
-    "test_accuracy",
-    "intact_accuracy",
-    "mislabelled_accuracy_given",
-    "mislabelled_accuracy_true",
-    "ess",
-)
 
 
 def main() -> None:
@@ -35,7 +28,7 @@ def main() -> None:
         cells = json.loads(description.read_text(encoding="utf-8"))["cells"]
         names = dict.fromkeys(name for cell in cells for name in cell["runs"].values())
         runs = [Run(options.source / RUNS / name) for name in names]
-        records = [record(run) for run in runs if run.finished]
+        records = [record_of(run) for run in runs if run.finished]
         if not records:
             continue
         kept = options.target / own.name
@@ -45,20 +38,8 @@ def main() -> None:
             if path.suffix in SUFFIXES and path.name != EXPERIMENT:
                 shutil.copy(path, kept)
         lines = ",\n".join(json.dumps(one) for one in records)
-        (kept / "records.json").write_text(f"[\n{lines}\n]\n", encoding="utf-8")
+        (kept / RECORDS).write_text(f"[\n{lines}\n]\n", encoding="utf-8")
         print(f"{kept}: {len(records)} runs")
-
-
-def record(run: Run) -> dict[str, Any]:
-    """A run's spec, and its accuracies by epoch in per cent."""
-    epochs = run.metrics()
-    curves = {
-        name: [round(100 * epoch[name], 2) for epoch in epochs if name in epoch]
-        for name in CURVES
-        if any(name in epoch for epoch in epochs)
-    }
-    seconds = epochs[-1]["seconds"]
-    return {"run": run.folder.name, "spec": run.spec_json, "seconds": seconds, **curves}
 
 
 if __name__ == "__main__":

@@ -109,6 +109,26 @@ def test_a_second_call_trains_nothing_and_writes_the_same(smoke) -> None:
     assert all(f'<section id="{name}">' in page for name in catalogue())
 
 
+def test_kept_results_are_not_trained_again(smoke, tmp_path: Path) -> None:
+    script = Path(__file__).parents[2] / "scripts" / "keep_results.py"
+    subprocess.run(
+        [sys.executable, script, smoke[0], tmp_path / "results" / "smoke"],
+        check=True,
+        capture_output=True,
+    )
+    part = "data=cifar-10,data=fashion-mnist,noise=0.4s"
+    words = ("label-noise", "--trials", "1", "--jobs", "1", "--only", part)
+    told = call(tmp_path, *words, "--dry-run")
+    assert " 0 to do" in told.stdout
+    done = call(tmp_path, *words)
+    assert done.returncode == 0, done.stderr
+    assert "runs taken from results" in done.stderr
+    again = tmp_path / "runs" / "reproduce" / "smoke"
+    assert not list(again.rglob("model.safetensors"))
+    table = Path("label-noise") / "label-noise.csv"
+    assert (again / table).read_text() == (smoke[0] / table).read_text()
+
+
 def test_a_dry_run_measures_and_trains_nothing(smoke) -> None:
     folder, _ = smoke
     before = sorted(folder.glob("runs/*"))

@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -58,6 +58,14 @@ Examples:
     help="Run only these: method, noise, data, seed. An axis given twice admits both values.",
 )
 @records_option
+@click.option(
+    "--results",
+    type=click.Path(path_type=Path, file_okay=False),
+    default="results",
+    show_default=True,
+    help="Folder of kept results. A run that it holds is not trained again, unless weights are "
+    "needed.",
+)
 @click.option("--dry-run", is_flag=True, help="Print what would run and how long it would take.")
 @click.option("--list", "list_", is_flag=True, help="List the available results.")
 @click.option(
@@ -78,6 +86,7 @@ def reproduce(
     jobs: int,
     only: tuple[str, ...],
     out: Path,
+    results: Path,
     dry_run: bool,
     list_: bool,
     engine: str,
@@ -88,9 +97,11 @@ def reproduce(
 
     NAME is a result (see --list), or all. Runs are shared between results,
     found again when they are finished and resumed when they were interrupted.
+    Finished runs are also taken from kept results (--results).
     Cells whose data are missing are marked and do not stop the rest.
     """
     from diw.experiments.catalogue import find_experiments
+    from diw.experiments.kept import forget_restored, kept_records, restore
     from diw.experiments.reproduce import check_filter, order, provenance, read_filter
 
     if list_:
@@ -104,11 +115,17 @@ def reproduce(
     chosen = read_filter(only)
     check_filter(chosen, orders)
     folder = out / "reproduce" / scale
+    records = kept_records(results)
     if dry_run:
-        _tell(orders, chosen, folder / RUNS, jobs)
+        _tell(orders, chosen, folder / RUNS, jobs, records)
         return
     writable_folder(folder, "out")
     specs = [spec for one in orders for spec in one.specs(chosen)]
+    trained = [spec for one in orders if one.needs_arrays for spec in one.specs(chosen)]
+    forget_restored(trained, folder / RUNS)
+    restored = restore([s for s in specs if s not in trained], folder / RUNS, records)
+    if restored:
+        click.echo(f"{restored} runs taken from {results}", err=True)
     made = provenance(sys.argv[1:])
     for one in orders:
         one.write(folder, made)
@@ -129,7 +146,9 @@ def _list() -> None:
         click.echo(f"{'':16}{experiment.about}")
 
 
-def _tell(orders: "Sequence[Order]", chosen: "Filter", runs: Path, jobs: int) -> None:
+def _tell(
+    orders: "Sequence[Order]", chosen: "Filter", runs: Path, jobs: int, kept: Container[str]
+) -> None:
     """What would run: by experiment, runs that several share counted with the first."""
     from diw.cli.progress import clock
     from diw.experiments.estimate import Stopwatch
@@ -141,7 +160,12 @@ def _tell(orders: "Sequence[Order]", chosen: "Filter", runs: Path, jobs: int) ->
     for one in orders:
         wanted = unique_runs(one.specs(chosen), runs)
         own = {name: spec for name, spec in wanted.items() if name not in counted}
-        pending = [spec for spec in own.values() if not spec.run(runs).finished]
+        pending = [
+            spec
+            for name, spec in own.items()
+            if (one.needs_arrays and spec.run(runs).restored)
+            or not (spec.run(runs).finished or (name in kept and not one.needs_arrays))
+        ]
         counted |= own.keys()
         seconds = watch.seconds(pending)
         total, pending_total = total + seconds, pending_total + len(pending)

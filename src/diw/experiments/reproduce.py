@@ -11,6 +11,7 @@ from pathlib import Path
 from diw._version import __version__
 from diw.errors import UsageError
 from diw.experiments.catalogue import Experiment, Scale
+from diw.experiments.kept import NEED_ARRAYS
 from diw.experiments.plan import PlannedCell, cell_json, plan
 from diw.records import EXPERIMENT, RunSpec, write_json
 
@@ -31,6 +32,11 @@ class Order:
     def specs(self, only: Filter) -> list[RunSpec]:
         """The runs that pass a filter, cell by cell."""
         return [spec for cell in self.cells for spec in cell.specs if _chosen(cell, spec, only)]
+
+    @property
+    def needs_arrays(self) -> bool:
+        """Whether an output needs weights or hidden outputs, which kept results do not hold."""
+        return not NEED_ARRAYS.isdisjoint(self.experiment.outputs)
 
     def write(self, folder: Path, made: Mapping[str, str]) -> Path:
         """Write what was asked for to `folder/NAME/experiment.json`; reports start from there.

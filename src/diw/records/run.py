@@ -13,6 +13,7 @@ A run is a folder:
     checkpoint.pt   everything needed to resume, replaced atomically after each epoch
     model.safetensors   the final network
     hidden.npz      the final representation of some samples, where the spec asks to observe it
+    restored        marks a run that was not trained here: it has metrics alone
     done            written last; a run without it is unfinished
 
 Nothing here imports torch, and NumPy only where arrays are read, so that `--help` is quick.
@@ -41,7 +42,7 @@ Row = dict[str, Any]
 
 FILES = (
     *("done", "model.safetensors", "checkpoint.pt", "metrics.jsonl", "weights.npy"),
-    *("samples.npz", "hidden.npz", "facts.json", "encoding.json", "spec.json"),
+    *("samples.npz", "hidden.npz", "facts.json", "encoding.json", "spec.json", "restored"),
 )
 """What a run writes, in the order it is safely removed."""
 
@@ -128,6 +129,11 @@ class Run:
     def finished(self) -> bool:
         """Whether the run reached its last epoch and closed its records."""
         return (self.folder / "done").exists()
+
+    @property
+    def restored(self) -> bool:
+        """Whether the metrics come from kept results and nothing was trained."""
+        return (self.folder / "restored").exists()
 
     @property
     def checkpoint(self) -> Path:

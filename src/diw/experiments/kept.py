@@ -1,0 +1,99 @@
+"""Kept results: the metrics of finished runs, small enough to commit, without weights and networks.
+
+`scripts/keep_results.py` writes them as `records.json`, one entry per run. `diw reproduce` takes
+a run from there instead of training it again, for every result that needs metrics alone.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from diw.errors import UsageError
+from diw.records import Run, RunSpec, spec_hash
+
+RECORDS = "records.json"
+
+CURVES = (
+    "test_accuracy",
+    "intact_accuracy",
+    "mislabelled_accuracy_given",
+    "mislabelled_accuracy_true",
+    "ess",
+)
+"""The metrics that are kept of each epoch, in per cent."""
+
+NEED_ARRAYS = frozenset({"weights", "distance", "tsne"})
+"""Outputs of experiments that need weights or hidden outputs, which are not kept."""
+
+
+def record_of(run: Run) -> dict[str, Any]:
+    """What is kept of a finished run: its spec, and its metrics by epoch in per cent."""
+    epochs = run.metrics()
+    curves = {
+        name: [round(100 * epoch[name], 2) for epoch in epochs if name in epoch]
+        for name in CURVES
+        if any(name in epoch for epoch in epochs)
+    }
+    seconds = epochs[-1]["seconds"]
+    return {"run": run.folder.name, "spec": run.spec_json, "seconds": seconds, **curves}
+
+
+def kept_records(folder: Path) -> dict[str, dict[str, Any]]:
+    """All records in the `records.json` files below `folder`, by the hash of their spec."""
+    records: dict[str, dict[str, Any]] = {}
+    for path in sorted(folder.rglob(RECORDS)):
+        try:
+            content = json.loads(path.read_text(encoding="utf-8"))
+            records |= {spec_hash(record["spec"]): record for record in content}
+        except (OSError, ValueError, KeyError, TypeError):
+            raise UsageError(f"{path}: is not a file of kept results; remove it") from None
+    return records
+
+
+def restore(specs: Iterable[RunSpec], runs: Path, records: Mapping[str, dict[str, Any]]) -> int:
+    """Write the kept metrics of these specs to where their runs would be; return their number.
+
+    A run that was begun or finished here is left alone.
+
+    Args:
+        specs: What would be run.
+        runs: The folder of runs.
+        records: See `kept_records`.
+    """
+    restored = 0
+    for spec in specs:
+        run = spec.run(runs)
+        record = records.get(run.folder.name)
+        begun = (run.folder / "spec.json").exists() and not run.restored
+        if record is not None and not begun and not run.finished:
+            run.forget()  # what an interrupted call left
+            run.folder.mkdir(parents=True, exist_ok=True)
+            (run.folder / "restored").touch()
+            Run.create(run.folder, spec.as_json())
+            for row in _rows(record):
+                run.append(row)
+            run.finish()
+            restored += 1
+    return restored
+
+
+def forget_restored(specs: Iterable[RunSpec], runs: Path) -> None:
+    """Remove the restored runs of these specs: what needs weights has to train them."""
+    for spec in specs:
+        run = spec.run(runs)
+        if run.restored:
+            run.forget()
+
+
+def _rows(record: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The metrics by epoch, as fractions; of the seconds only the sum is known."""
+    curves = {name: record[name] for name in CURVES if name in record}
+    return [
+        {
+            "epoch": epoch,
+            **{name: value / 100 for name, value in zip(curves, values, strict=True)},
+            "seconds": record["seconds"],
+        }
+        for epoch, values in enumerate(zip(*curves.values(), strict=True), start=1)
+    ]
