@@ -5,6 +5,7 @@ from diw.records import RunSpec
 from diw.shifts import (
     Contaminated,
     Covariate,
+    Instance,
     LongTail,
     Matrix,
     Pair,
@@ -87,6 +88,8 @@ def _stage_in_words(stage: Stage) -> str:
             return f"{_percent(rate)} symmetric label noise"
         case Pair(rate=rate):
             return f"{_percent(rate)} pair-flip label noise"
+        case Instance(rate=rate):
+            return f"{_percent(rate)} instance-dependent label noise"
         case Matrix(matrix=str(source)):
             return f"label noise by {source}"
         case Contaminated(mixture=str(source)):

@@ -7,6 +7,7 @@ applied, so reports parse the text of a record with the same function.
 """
 
 from diw.shifts.covariate import Covariate
+from diw.shifts.instance import Instance
 from diw.shifts.labels import Contaminated, Matrix, Pair, Symmetric
 from diw.shifts.parse import USAGE, parse_shift
 from diw.shifts.priors import LongTail, Prior
@@ -16,6 +17,7 @@ __all__ = [
     "USAGE",
     "Contaminated",
     "Covariate",
+    "Instance",
     "LongTail",
     "Matrix",
     "Pair",

@@ -10,10 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from diw.errors import UsageError
-from diw.shifts.shift import Floats, Inputs, Ints, Passage, Stage
-
-_CHUNK = 1 << 22
-"""Numbers read at a time: inputs may be larger than memory."""
+from diw.shifts.shift import CHUNK, Floats, Inputs, Passage, Stage, read_in_chunks, read_rows
 
 _SAMPLE = 1000
 """Rows the principal direction is computed from, at most."""
@@ -34,9 +31,9 @@ def principal_direction(inputs: Inputs, rng: np.random.Generator) -> Floats:
     The sign is fixed because that of an eigenvector is not.
     """
     width = int(np.prod(inputs.shape))
-    size = min(len(inputs), _SAMPLE, max(2, _CHUNK * 4 // width))
+    size = min(len(inputs), _SAMPLE, max(2, CHUNK * 4 // width))
     rows = np.sort(rng.permutation(len(inputs))[:size])
-    sample = _read(inputs, rows)
+    sample = read_rows(inputs, rows)
     sample -= sample.mean(axis=0)
     # The Gram matrix of a sample is small however wide the inputs are.
     _, vectors = np.linalg.eigh(sample @ sample.T)
@@ -51,23 +48,11 @@ def principal_direction(inputs: Inputs, rng: np.random.Generator) -> Floats:
 def positions(inputs: Inputs, direction: npt.ArrayLike) -> Floats:
     """(n,) projections of all rows on `direction` (d,), standardised; read in chunks."""
     along = np.asarray(direction, np.float64)
-    rows = max(1, _CHUNK // len(along))
-    z = np.concatenate(
-        [
-            _read(inputs, np.arange(start, min(start + rows, len(inputs)))) @ along
-            for start in range(0, len(inputs), rows)
-        ]
-    )
+    z = np.concatenate([rows @ along for rows in read_in_chunks(inputs)])
     spread = float(z.std())
     if spread == 0:
         raise UsageError("shift: covariate needs a direction along which the inputs differ")
     return (z - z.mean()) / spread
-
-
-def _read(inputs: Inputs, rows: Ints) -> Floats:
-    import torch
-
-    return inputs.take(torch.from_numpy(rows)).flatten(1).double().numpy()
 
 
 @final

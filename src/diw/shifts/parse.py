@@ -7,13 +7,14 @@ from typing import Any
 
 from diw.errors import UsageError
 from diw.shifts.covariate import Covariate
+from diw.shifts.instance import Instance
 from diw.shifts.labels import Contaminated, Matrix, Pair, Symmetric
 from diw.shifts.priors import LongTail, Prior
 from diw.shifts.shift import Shift, Stage
 
 _STAGES: dict[str, Any] = {
     stage.name: stage
-    for stage in (Symmetric, Pair, Matrix, Contaminated, Prior, LongTail, Covariate)
+    for stage in (Symmetric, Pair, Matrix, Instance, Contaminated, Prior, LongTail, Covariate)
 }
 
 USAGE = {"none": "none"} | {name: f"{name}:{stage.usage}" for name, stage in _STAGES.items()}

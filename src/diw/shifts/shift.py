@@ -12,7 +12,7 @@ over all rows it is π + (1 - π) · s(x) · M[y, y].
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, final
 
@@ -49,6 +49,24 @@ class Inputs(Protocol):
     def take(self, index: "Tensor") -> "Tensor":
         """Rows `index` (b,) as a float32 tensor (b, *shape), ready for the network."""
         ...
+
+
+CHUNK = 1 << 22
+"""Numbers read at a time: inputs may be larger than memory."""
+
+
+def read_rows(inputs: Inputs, rows: Ints) -> Floats:
+    """Some rows (b,) as flat vectors (b, d)."""
+    import torch
+
+    return inputs.take(torch.from_numpy(rows)).flatten(1).double().numpy()
+
+
+def read_in_chunks(inputs: Inputs) -> Iterator[Floats]:
+    """All rows in order, as many at a time as fit into memory: (b, d) each."""
+    size = max(1, CHUNK // int(np.prod(inputs.shape)))
+    for start in range(0, len(inputs), size):
+        yield read_rows(inputs, np.arange(start, min(start + size, len(inputs))))
 
 
 @dataclass
@@ -185,7 +203,7 @@ class Shift:
             num_classes: k.
             seed: Determines every draw; protecting rows does not change the draws of others.
             protected: Row numbers or an (n,) mask of rows that keep their label and are kept.
-            inputs: Needed by covariate shift only.
+            inputs: Needed by covariate shift and instance-dependent noise only.
         """
         labels = np.asarray(targets, np.int64)
         if labels.ndim != 1 or (
