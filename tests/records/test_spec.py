@@ -1,5 +1,5 @@
 import json
-from dataclasses import fields, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 
 import pytest
@@ -7,7 +7,7 @@ import pytest
 from diw.errors import UsageError
 from diw.experiments.sources import with_method
 from diw.records import Recipe, RunSpec
-from diw.records.spec import ALWAYS
+from diw.records.spec import ALWAYS, LATER, field_values
 
 
 def test_json_and_back() -> None:
@@ -32,6 +32,16 @@ def test_the_folder_is_named_by_everything_that_decides_the_result(tmp_path: Pat
 def test_another_format_is_refused() -> None:
     with pytest.raises(UsageError, match="format 0 is not 1"):
         RunSpec.from_json({**RunSpec().as_json(), "format": 0})
+
+
+def test_a_field_that_was_added_later_is_stated_only_where_it_is_set() -> None:
+    @dataclass
+    class Grown:
+        old: int = 1
+        new: int = field(default=2, metadata=LATER)
+
+    assert field_values(Grown()) == {"old": 1}
+    assert field_values(Grown(new=3)) == {"old": 1, "new": 3}
 
 
 @pytest.mark.parametrize(

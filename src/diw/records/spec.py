@@ -7,7 +7,8 @@ commands and reports read them without importing what trains.
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from copy import deepcopy
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -23,6 +24,20 @@ HASH_LENGTH = 16
 
 ALWAYS = ("method", "data", "seed")
 """Keys that every spec has had: a file without them is not one of a run."""
+
+LATER = {"later": True}
+"""Metadata of a field that was added when runs had been kept already: `field(default=…,
+metadata=LATER)`. At its default it is left out of a spec, so that these runs keep their names."""
+
+
+def field_values(values: Any) -> dict[str, Any]:
+    """What a spec says of a dataclass: its fields by name, later ones only where they are set."""
+    return {
+        entry.name: getattr(values, entry.name)
+        for entry in fields(values)
+        if entry.init
+        and not (entry.metadata.get("later") and getattr(values, entry.name) == entry.default)
+    }
 
 
 @dataclass(frozen=True)
@@ -97,8 +112,8 @@ class Recipe:
 class RunSpec:
     """One run. Its hash names the run's folder, so equal specs are one run.
 
-    A new field needs a default that means what runs did before it existed: records without
-    it are read with that default (`from_json`).
+    A new field needs a default that means what runs did before it existed, and `LATER` as its
+    metadata: records without it are read with that default (`from_json`).
     """
 
     method: str = "diw"
@@ -139,9 +154,9 @@ class RunSpec:
 
     def as_json(self) -> dict[str, Any]:
         """Plain JSON values, the recipe's fields beside the others."""
-        values = asdict(self)
-        recipe = values.pop("recipe")
-        return {"format": FORMAT, **values, **recipe}
+        own = field_values(self)
+        recipe = field_values(own.pop("recipe"))
+        return {"format": FORMAT, **deepcopy(own), **recipe}
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> "RunSpec":

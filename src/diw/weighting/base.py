@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Protocol
 import torch
 from torch import Tensor, nn
 
+from diw.records.spec import field_values
 from diw.step.batch import Batch, Criterion, Weights
 from diw.step.probe import Tap
 from diw.step.rows import Rows
@@ -98,8 +99,8 @@ class Weighting(ABC):
         """Take over what `state_dict` gave."""
 
     def fields(self) -> dict[str, Any]:
-        """The configuration by field name."""
-        return {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.init}
+        """The configuration by field name, as a run's spec states it."""
+        return field_values(self)
 
 
 def normalised(weights: Tensor) -> Tensor:
