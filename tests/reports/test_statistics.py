@@ -55,6 +55,13 @@ def test_marks_the_best_and_what_it_cannot_be_told_from() -> None:
     assert (found["low"].p_value or 1) < 0.05 < (found["near"].p_value or 0)
 
 
+def test_means_closer_than_the_resolution_are_comparable() -> None:
+    trials = {"a": {1: 0.10, 2: 0.20, 3: 0.30}, "b": {1: 0.11, 2: 0.21, 3: 0.31}}
+    assert standings(trials)["a"].mark == "worse"
+    assert standings(trials, resolution=0.02)["a"].mark == "comparable"
+    assert standings(trials, resolution=0.005)["a"].mark == "worse"
+
+
 def test_pairs_by_seed_and_not_by_place() -> None:
     # By seed the two differ by 0.01 each time; in the order given they would not.
     found = standings({"a": {3: 0.3, 1: 0.1, 2: 0.2}, "b": {1: 0.11, 2: 0.21, 3: 0.31}})

@@ -50,6 +50,9 @@ class Protocol:
 
     name: str
     trials: Mapping[str, int]
+    rounding: Mapping[str, float]
+    """By scale, where it was measured: the standard deviation of the last accuracy, in points,
+    between runs that differ in rounding alone."""
     rules: Mapping[str, tuple[Rule, ...]]
 
 
@@ -142,7 +145,7 @@ def published() -> dict[tuple[str, str, str, str, str], Published]:
 @cache
 def _protocol(name: str) -> Protocol:
     content = _read(f"protocols/{name}.toml")
-    return Protocol(name, content["trials"], _rules(content))
+    return Protocol(name, content["trials"], content.get("rounding", {}), _rules(content))
 
 
 def _rules(content: Mapping[str, Any]) -> dict[str, tuple[Rule, ...]]:

@@ -56,6 +56,7 @@ class Order:
             "scale": self.scale,
             "outputs": experiment.outputs,
             "claims": experiment.claims,
+            "rounding": experiment.protocol.rounding.get(self.scale),
             "protocol": [rule.reason for rule in experiment.protocol.rules[self.scale]],
             "made": made,
             "cells": [cell_json(cell) for cell in self.cells],

@@ -61,6 +61,7 @@ def standings(
     *,
     min_trials: int = MARK_FROM,
     higher_is_better: bool = True,
+    resolution: float = 0.0,
 ) -> dict[str, Standing]:
     """Mark the best method and those that a paired t-test cannot distinguish from it.
 
@@ -72,6 +73,7 @@ def standings(
         trials: For each method its value by seed.
         min_trials: The fewest shared seeds for a mark, at least 2.
         higher_is_better: False for errors and distances.
+        resolution: Means closer than this are comparable whatever the test says.
     """
     if min_trials < 2:
         raise ValueError(f"min_trials: a paired test needs at least 2, got {min_trials}")
@@ -89,6 +91,7 @@ def standings(
         own, shared = trials[name], sorted(trials[name].keys() & trials[best].keys())
         if len(shared) >= min_trials:
             p_value = paired_p_value([own[s] for s in shared], [trials[best][s] for s in shared])
-            mark: Mark = "worse" if p_value < LEVEL else "comparable"
+            apart = abs(found[best].mean - found[name].mean) >= resolution
+            mark: Mark = "worse" if p_value < LEVEL and apart else "comparable"
             found[name] = replace(found[name], mark=mark, p_value=p_value)
     return found

@@ -56,6 +56,7 @@ def write_experiment(
     outputs: Sequence[str] = ("accuracy",),
     claims: Sequence[Mapping[str, Any]] = (),
     scale: str = "cpu",
+    rounding: float | None = None,
 ) -> Path:
     own = folder / name
     own.mkdir(parents=True, exist_ok=True)
@@ -67,6 +68,7 @@ def write_experiment(
         "scale": scale,
         "outputs": list(outputs),
         "claims": list(claims),
+        "rounding": rounding,
         "protocol": ["because"],
         "made": MADE,
         "cells": [dict(cell) for cell in cells],

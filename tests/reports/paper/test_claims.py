@@ -10,6 +10,8 @@ from diw.experiments.plan import cell_json, plan
 from diw.records import Run
 from diw.reports.paper.claims import KINDS, Verdict, verdicts
 from diw.reports.paper.results import concentration, denoising, read_sheet
+from diw.reports.paper.tables import matrix_table
+from diw.reports.table import to_markdown
 from tests.reports.paper.factory import cell, published, trials, write_experiment, write_run
 
 
@@ -61,6 +63,23 @@ def test_above_counts_pairs_and_tests(tmp_path: Path) -> None:
     assert verdict.finding == (
         "not below in 1 of 2 comparisons; in the paper the mean is not below in 1 of 2."
     )
+
+
+def test_what_rounding_can_do_is_no_difference(tmp_path: Path) -> None:
+    runs = tmp_path / "runs"
+    cells = [
+        cell("random", trials(runs, "random", (80, 80.2, 79.9))),
+        cell("diw", trials(runs, "diw", (80.5, 80.7, 80.4))),
+        cell("siw-l", trials(runs, "siw-l", (85, 85.3, 84.8))),
+    ]
+    claim = {"text": "So it is.", "kind": "above", "pairs": [["diw", "random"], ["siw-l", "diw"]]}
+    own = write_experiment(tmp_path, cells, claims=[claim], rounding=0.4)
+    assert verdicts(read_sheet(own))[0].finding == (
+        "the mean is higher by more than 0.8 points in 1 of 2 comparisons (1 by a paired t-test "
+        "at 5%, which is against it in 0; 1 not distinguishable from the effect of rounding)."
+    )
+    text = to_markdown(matrix_table(read_sheet(own)))
+    assert "means closer than 0.8 are not distinguishable" in text
 
 
 def test_robust_compares_losses_between_rates(tmp_path: Path) -> None:

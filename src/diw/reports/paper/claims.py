@@ -99,22 +99,25 @@ def _leads(places: Mapping[str, Standing], method: str, metric: Metric) -> bool:
 
 
 def above(sheet: Sheet, claim: Claim) -> Answer:
-    """In how many settings the first of a pair is above the second."""
+    """In how many settings the first of a pair is above the second, by more than rounding does."""
     ours: list[bool] = []
-    sure, backed = 0, 0
+    sure, against, close = 0, 0, 0
     for better, worse in _pairs(sheet, claim):
         gaps = _gaps(better, worse)
         if not gaps:
             continue
-        ours.append(float(np.mean(gaps)) > 0)
-        if _significant(gaps):
-            sure += ours[-1]
-            backed += not ours[-1]
+        gap = float(np.mean(gaps))
+        ours.append(gap > sheet.resolution)
+        close += abs(gap) <= sheet.resolution
+        sure += ours[-1] and _significant(gaps)
+        against += gap < -sheet.resolution and _significant(gaps)
     theirs = _published_gaps(sheet, claim)
     paper = f"; in the paper in {_count([gap > 0 for gap in theirs])}." if theirs else "."
+    by = f" by more than {sheet.resolution:.1f} points" if sheet.resolution else ""
+    tie = f"; {close} not distinguishable from the effect of rounding" if sheet.resolution else ""
     return ours, (
-        f"the mean is higher in {_count(ours)} comparisons "
-        f"({sure} by a paired t-test at 5%, which is against it in {backed}){paper}"
+        f"the mean is higher{by} in {_count(ours)} comparisons "
+        f"({sure} by a paired t-test at 5%, which is against it in {against}{tie}){paper}"
     )
 
 
@@ -124,7 +127,7 @@ def not_below(sheet: Sheet, claim: Claim) -> Answer:
     for first, second in _pairs(sheet, claim):
         gaps = _gaps(first, second)
         if gaps:
-            below = float(np.mean(gaps)) < 0
+            below = float(np.mean(gaps)) < -sheet.resolution
             ours.append(not (below and (_significant(gaps) or len(gaps) < FEWEST)))
     theirs = _published_gaps(sheet, claim)
     paper = _count([gap >= 0 for gap in theirs])

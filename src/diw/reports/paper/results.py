@@ -123,6 +123,14 @@ class Sheet:
         synthetic = any(self.at[setting, method].synthetic for method in self.methods)
         return f"{setting.data_title} (synthetic)" if synthetic else setting.data_title
 
+    @property
+    def resolution(self) -> float:
+        """The smallest difference of accuracies that means anything, in points.
+
+        Twice the deviation between runs that differ in rounding alone; 0 where that is unknown.
+        """
+        return 2 * (self.facts.get("rounding") or 0.0)
+
     def standings(self, setting: Setting, metric: Metric) -> dict[str, Standing]:
         """The methods of one setting that have trials, the best and comparable ones marked."""
         values = {method: self.at[setting, method].values(metric) for method in self.methods}
@@ -130,6 +138,7 @@ class Sheet:
             {method: trials for method, trials in values.items() if trials},
             min_trials=FEWEST,
             higher_is_better=not lower_is_better(metric),
+            resolution=0.0 if lower_is_better(metric) else self.resolution,
         )
 
 

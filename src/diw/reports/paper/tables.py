@@ -151,6 +151,12 @@ def _notes(sheet: Sheet) -> list[str]:
     counts = sorted({len(result.trials) for result in sheet.results if result.trials})
     if counts:
         notes.append(_statistics_note(counts, lower=all(map(lower_is_better, metrics_of(sheet)))))
+    if sheet.resolution and "accuracy" in metrics_of(sheet):
+        notes.append(
+            f"Runs that differ in rounding alone end {sheet.resolution / 2:.2f} points apart "
+            f"(standard deviation): means closer than {sheet.resolution:.1f} are not "
+            "distinguishable, and marked like the best."
+        )
     if any(result.synthetic for result in sheet.results):
         notes.append("Synthetic: generated images replace missing data; nothing can be compared.")
     reasons = {r.reason for r in sheet.results if r.state == "no data" and r.reason}
