@@ -21,7 +21,7 @@ SCALES: tuple[Scale, ...] = get_args(Scale)
 
 ORDER = (
     *("label-noise", "class-prior", "weight-distance", "ablation"),
-    *("weights", "tsne", "denoising", "trusted-size", "solver"),
+    *("weights", "tsne", "denoising", "trusted-size", "trusted-outside", "solver", "rounding"),
 )
 """The order of results: the paper's tables, its figures, then ours; any others follow."""
 
