@@ -13,10 +13,12 @@ if TYPE_CHECKING:
     from diw.matching import KMM, Match, kmm, kmm_batch
     from diw.objective import Objective, Result
     from diw.step.batch import Batch, Weights
+    from diw.step.rows import Indexed
     from diw.weighting import Weighting
 
 _HOME = {
     "Batch": "diw.step.batch",
+    "Indexed": "diw.step.rows",
     "KMM": "diw.matching",
     "Match": "diw.matching",
     "Objective": "diw.objective",
@@ -30,6 +32,7 @@ _HOME = {
 __all__ = [
     "KMM",
     "Batch",
+    "Indexed",
     "Match",
     "Objective",
     "Result",

@@ -1,5 +1,6 @@
 """The objective: what every caller calls, from a plain loop to the experiments."""
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -7,17 +8,23 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
-from diw.errors import UsageError
-from diw.step.batch import Batch, Criterion, ModelOutput, Weights, cross_entropy, first_tensor
+from diw.errors import DIWWarning, UsageError
+from diw.step.batch import Batch, Criterion, ModelOutput, Weights, first_tensor
+from diw.step.criteria import OfLogits, ToLogits, cross_entropy, logits_of
 from diw.step.memory import Memory
 from diw.step.probe import is_mode_free, unwrap
-from diw.step.rows import Rows, as_rows
+from diw.step.rows import Collate, Rows, as_rows
 from diw.step.step import Step, Surroundings
 from diw.step.stream import TrustedStream
 from diw.weighting import Task, Weighting, make, normalised
 
 Reduction = Literal["mean", "sum"]
 Probe = Literal["auto", "shared", "separate"]
+Unit = Literal["sample", "token"]
+LoaderBatch = Batch | Sequence[Any] | Mapping[str, Any]
+"""What a loader yields: see `Batch.of`."""
+TRUSTED_BATCH = 256
+"""The largest trusted batch of a step, unless its loader says otherwise."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +35,8 @@ class Result:
     outputs: ModelOutput
     """The network's output for the training batch; None if the method does not run it."""
     weights: Weights
-    """The weights used: mean one over the batch (unless the method says otherwise), or all zero."""
+    """The weights used: mean one over the batch (unless the method says otherwise), or all zero.
+    They stand for the tensor `weights.train` (n,) wherever one is expected."""
 
     @property
     def diagnostics(self) -> Mapping[str, float]:
@@ -84,9 +92,12 @@ class Objective:
         *,
         criterion: Criterion | None = None,
         trusted_criterion: Criterion | None = None,
+        outputs_to_logits: ToLogits | None = None,
+        unit: Unit = "sample",
         reduction: Reduction = "mean",
         probe: Probe = "auto",
-        trusted_batch_size: int = 256,
+        trusted_batch_size: int | None = None,
+        collate: Collate | None = None,
         task: Task | None = None,
         train: Any = None,
         true_weights: Tensor | None = None,
@@ -98,13 +109,19 @@ class Objective:
         Args:
             model: The network being trained, wrapped or not.
             method: A method's name or an instance.
-            trusted: The trusted samples: (inputs, targets) tensors, or a map-style data set.
+            trusted: The trusted samples: (inputs, targets) tensors, a mapping of tensors, a
+                map-style data set of pairs or mappings, or a `DataLoader` over one.
             criterion: (outputs, targets) → losses (n,); cross entropy by default.
             trusted_criterion: The same for the trusted batch, where its labels are of another kind.
+            outputs_to_logits: (what the network gives) → what the criterion takes. Without it, an
+                output that has `logits` is replaced by them.
+            unit: What gets a weight: each `"sample"`, also if it is a sequence, or each `"token"`
+                whose label is not -100.
             reduction: Whether the weighted losses are averaged or summed.
             probe: `"auto"` looks at the network in evaluation mode, and uses the training forward
                 for it where that is provably the same; `"shared"` and `"separate"` decide it.
-            trusted_batch_size: The largest trusted batch of a step.
+            trusted_batch_size: The largest trusted batch of a step; 256, or that of its loader.
+            collate: Makes a batch of samples, where `trusted` is a data set.
             task: A runner's task, which holds the data and the criteria; give it instead of
                 `trusted`, the criteria and the next three arguments.
             train: The whole training set, for static methods; -F methods count its labels.
@@ -116,18 +133,25 @@ class Objective:
             raise UsageError(f'reduction: must be "mean" or "sum", not {reduction!r}')
         if probe not in ("auto", "shared", "separate"):
             raise UsageError(f'probe: must be "auto", "shared" or "separate", not {probe!r}')
+        if unit not in ("sample", "token"):
+            raise UsageError(f'unit: must be "sample" or "token", not {unit!r}')
         self.method = make(method) if isinstance(method, str) else method
         if task is None:
             if trusted is None:
                 raise UsageError("trusted: give the trusted samples: trusted=(inputs, targets)")
             criterion = criterion or cross_entropy
+            trusted_criterion = trusted_criterion or criterion
+            if unit == "sample":  # tokens are picked out of the logits before the criterion
+                to_logits = outputs_to_logits or logits_of
+                criterion = OfLogits(criterion, to_logits)
+                trusted_criterion = OfLogits(trusted_criterion, to_logits)
             task = PlainTask(
                 method=self.method.name,
                 train=None if train is None else as_rows(train, "train"),
-                trusted=as_rows(trusted),
+                trusted=as_rows(trusted, collate=collate),
                 true_weights=_checked_weights(true_weights),
                 criterion=criterion,
-                trusted_criterion=trusted_criterion or criterion,
+                trusted_criterion=trusted_criterion,
                 pretrainer=pretrain,
             )
         else:
@@ -135,6 +159,7 @@ class Objective:
                 trusted=trusted,
                 criterion=criterion,
                 trusted_criterion=trusted_criterion,
+                outputs_to_logits=outputs_to_logits,
                 train=train,
                 true_weights=true_weights,
                 pretrain=pretrain,
@@ -146,7 +171,11 @@ class Objective:
         self.network = network = unwrap(model)
         """The network being trained, without wrappers: what methods look at."""
         self._model = model
-        self._stream = TrustedStream(as_rows(task.trusted), trusted_batch_size, seed)
+        self._unit: Unit = unit
+        size = trusted_batch_size
+        if size is None:
+            size = int(getattr(trusted, "batch_size", None) or TRUSTED_BATCH)
+        self._stream = TrustedStream(as_rows(task.trusted), size, seed)
         self._around = Surroundings(
             network=network,
             criterion=task.criterion,
@@ -156,8 +185,15 @@ class Objective:
             shared=probe == "shared" or (probe == "auto" and is_mode_free(network)),
             memory=Memory(),
             seed=seed,
+            to_logits=outputs_to_logits or logits_of,
         )
+        if unit == "token" and self._around.tap is not None:
+            raise UsageError(
+                f"unit: {self.method.name} matches hidden outputs, one for each sequence; "
+                "use a method that matches losses"
+            )
         self._prepared = False
+        self._said_no_epoch = False
 
     @property
     def steps_per_trusted_pass(self) -> int:
@@ -178,14 +214,15 @@ class Objective:
 
     def __call__(
         self,
-        batch: Batch | Sequence[Any] | None,
+        batch: LoaderBatch | None,
         model: nn.Module | None = None,
         outputs: ModelOutput = None,
     ) -> Result:
         """The weighted loss of one training batch.
 
         Args:
-            batch: (inputs, targets), (inputs, targets, index) or a `Batch`; None for a method that
+            batch: (inputs, targets), (inputs, targets, index), a mapping of the network's
+                arguments with `labels` and perhaps `index`, or a `Batch`; None for a method that
                 trains on trusted data alone.
             model: The host's wrapped network (DDP) for the training forward.
             outputs: The training forward, where the host has run it already.
@@ -194,6 +231,7 @@ class Objective:
             return self._plain(batch, model, outputs)
         step = self.step(batch, model, outputs)
         weights = self._weigh(step)
+        self._say_no_epoch()
         total: Tensor | None = None
         count = 0
         # Ones are not multiplied away: w ℓ = ℓ exactly, so uniform weights are plain training.
@@ -212,7 +250,7 @@ class Objective:
 
     def weigh(
         self,
-        batch: Batch | Sequence[Any],
+        batch: LoaderBatch,
         model: nn.Module | None = None,
         outputs: ModelOutput = None,
     ) -> Weights:
@@ -227,7 +265,7 @@ class Objective:
 
     def step(
         self,
-        batch: Batch | Sequence[Any] | None,
+        batch: LoaderBatch | None,
         model: nn.Module | None = None,
         outputs: ModelOutput = None,
     ) -> Step:
@@ -242,8 +280,8 @@ class Objective:
         if batch is None:
             if self.method.trains_on != "trusted":
                 raise UsageError(f"batch: {self.method.name} needs a training batch")
-            batch = Batch(torch.empty(0), None)
-        return self._step(Batch.of(batch), model, outputs)
+            return self._step(Batch(torch.empty(0), None), model, outputs)
+        return self._step(self._batch(batch), model, outputs)
 
     def start_epoch(self, epoch: int) -> None:
         """Start epoch `epoch`, from 1; warm-up, random weights and noise depend on it."""
@@ -275,6 +313,24 @@ class Objective:
         self._around.memory.load_state_dict(state["memory"])
         self.method.load_state_dict(state["method"])
 
+    def _batch(self, batch: LoaderBatch, name: str = "batch") -> Batch:
+        taken = Batch.of(batch, name)
+        return taken.by_token(name) if self._unit == "token" else taken
+
+    def _say_no_epoch(self) -> None:
+        """Warn, once, that a warm-up counted in epochs never comes in a loop that has none."""
+        if self.epoch or self._said_no_epoch:
+            return
+        self._said_no_epoch = True
+        fields = self.method.fields()
+        if fields.get("warmup") and not fields.get("warmup_steps"):
+            warnings.warn(
+                f"start_epoch: it was not called, so the warm-up of {self.method.name} is skipped; "
+                "call objective.start_epoch(epoch) at the start of each epoch, or set warmup_steps",
+                DIWWarning,
+                stacklevel=3,
+            )
+
     def _step(self, train: Batch, model: nn.Module | None, outputs: ModelOutput) -> Step:
         return Step(
             self._around,
@@ -297,13 +353,13 @@ class Objective:
         return Weights(train, raw.trusted, diagnostics, raw.normalise)
 
     def _draw_trusted(self) -> Batch:
-        batch = self._stream.draw()
+        batch = self._batch(self._stream.draw(), "trusted")
         parameter = next(self.network.parameters(), None)
         device = torch.device("cpu") if parameter is None else parameter.device
         return batch if first_tensor(batch.inputs).device == device else batch.to(device)
 
     def _plain(self, batch: Any, model: nn.Module | None, outputs: ModelOutput) -> Result:
-        step = self._step(Batch.of(batch), model, outputs)
+        step = self._step(self._batch(batch), model, outputs)
         losses = step.fit.losses
         loss = losses.mean() if self.reduction == "mean" else losses.sum()
         return Result(loss, step.fit.values, Weights(torch.ones_like(losses)))

@@ -156,6 +156,7 @@ def test_a_class_that_is_not_in_the_trusted_batch_comes_from_the_cache() -> None
 
 def test_class_priors_without_the_training_set_are_counted_as_they_come_by() -> None:
     objective = Objective(plain_network(), "diw2-f", TRUSTED)
+    objective.start_epoch(1)
     x, y = whole_train()
     for part in (slice(0, 24), slice(24, 48)):  # the warm-up counts already
         objective((x[part], y[part]))

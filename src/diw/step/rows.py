@@ -4,7 +4,7 @@ Everything that selects samples (mini-batches, the trusted stream, a static
 match of whole sets) works on row numbers and takes inputs only when it needs them.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol, cast
 
 import numpy as np
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from diw.errors import UsageError
-from diw.step.batch import Batch, ModelInputs, each_tensor, first_tensor
+from diw.step.batch import Batch, ModelInputs, each_tensor, first_tensor, label_key
 
 PIECE = 1000
 """Rows taken, or run through a network, at a time."""
@@ -80,39 +80,90 @@ class TensorRows:
         return each_tensor(self._inputs, rows), targets
 
 
-class DatasetRows:
-    """A map-style PyTorch data set of (input, target) pairs."""
+Collate = Callable[[list[Any]], Any]
+"""(samples) → a batch of them, as a `DataLoader` takes for `collate_fn`."""
 
-    def __init__(self, dataset: Any):
+
+class DatasetRows:
+    """A map-style PyTorch data set of (input, target) pairs, or of mappings with a label."""
+
+    def __init__(self, dataset: Any, name: str = "trusted", collate: Collate | None = None):
+        """Take samples as they are asked for.
+
+        Args:
+            dataset: Has `len` and gives samples by number.
+            name: The argument that holds it, for messages.
+            collate: Makes a batch of samples; None is PyTorch's own way.
+        """
         self._dataset = dataset
+        self._name = name
+        self._collate = collate
         self._targets: Tensor | None = None
 
     def __len__(self) -> int:
         return len(self._dataset)
 
-    def take(self, index: Tensor) -> tuple[ModelInputs, Tensor]:
+    def take(self, index: Tensor) -> tuple[ModelInputs, Tensor | None]:
         """The rows `index` (b,), collated as a PyTorch loader does."""
         from torch.utils.data import default_collate  # pyright: ignore[reportUnknownVariableType]
 
-        inputs, targets = default_collate([self._dataset[int(i)] for i in index.numpy()])
-        return inputs, targets
+        samples = [self._dataset[int(i)] for i in index.numpy()]
+        batch = Batch.of((self._collate or default_collate)(samples), self._name)
+        return batch.inputs, batch.targets
 
     @property
     def targets(self) -> Tensor:
         """The labels (n,), read from every sample on first use."""
         if self._targets is None:
-            self._targets = torch.as_tensor([self._dataset[i][1] for i in range(len(self))])
+            samples = (self._dataset[i] for i in range(len(self)))
+            self._targets = torch.as_tensor([_label(sample, self._name) for sample in samples])
         return self._targets
 
 
-def as_rows(data: Any, name: str = "trusted") -> Rows:
+class Indexed:
+    """A map-style data set whose samples also say where they are in it.
+
+    Methods that remember samples need this: a loader over it yields
+    (inputs, targets, index), or mappings with an `index`.
+
+    Example:
+        >>> loader = DataLoader(diw.Indexed(dataset), batch_size=256, shuffle=True)
+    """
+
+    def __init__(self, dataset: Any):
+        """Add the index to the samples of `dataset`, which are tuples or mappings."""
+        self.dataset = dataset
+
+    def __len__(self) -> int:
+        return len(self.dataset)
+
+    def __getitem__(self, place: int) -> Any:
+        sample = self.dataset[place]
+        if isinstance(sample, Mapping):
+            return {**cast(Mapping[str, Any], sample), "index": place}
+        return (*sample, place)
+
+
+def as_rows(data: Any, name: str = "trusted", collate: Collate | None = None) -> Rows:
     """Samples in any usual form as `Rows`.
 
     Args:
-        data: (inputs, targets) tensors or arrays, a `Batch`, a map-style PyTorch data set, or
-            anything that is `Rows` already.
+        data: (inputs, targets) tensors or arrays, a mapping of tensors with labels, a `Batch`, a
+            map-style PyTorch data set, a `DataLoader` over one, or anything that is `Rows` already.
         name: The argument that holds them, for messages.
+        collate: Makes a batch of a data set's samples; None is the loader's or PyTorch's own way.
     """
+    from torch.utils.data import DataLoader, IterableDataset
+
+    if isinstance(data, DataLoader):
+        loader: Any = cast(Any, data)
+        data, collate = loader.dataset, collate or cast(Collate, loader.collate_fn)
+    if isinstance(data, IterableDataset):
+        raise UsageError(
+            f"{name}: an IterableDataset has no rows to draw from; give a map-style data set"
+        )
+    if isinstance(data, Mapping):
+        data = Batch.of(cast(Mapping[str, Any], data), name)
     if isinstance(data, Batch):
         data = (data.inputs, data.targets)
     if isinstance(data, (str, Tensor, np.ndarray)):
@@ -127,9 +178,11 @@ def as_rows(data: Any, name: str = "trusted") -> Rows:
             raise UsageError(f"{name}: {count} inputs but {len(targets)} targets")
         rows = TensorRows(inputs, targets)
     elif indexable:
-        rows = DatasetRows(data)
+        rows = DatasetRows(data, name, collate)
     else:
-        raise UsageError(f"{name}: give (inputs, targets), a map-style data set or a diw.Batch")
+        raise UsageError(
+            f"{name}: give (inputs, targets), a map-style data set, a DataLoader or a diw.Batch"
+        )
     if not len(rows):
         raise UsageError(f"{name}: the {name} set is empty; give at least one sample")
     return rows
@@ -141,6 +194,13 @@ def in_pieces(rows: Rows, index: Tensor | None = None, *, piece: int = PIECE) ->
     for part in torch.split(index, piece):
         inputs, targets = rows.take(part)
         yield Batch(inputs, targets, part)
+
+
+def _label(sample: Any, name: str) -> Any:
+    if isinstance(sample, Mapping):
+        named = cast(Mapping[str, Any], sample)
+        return named[label_key(named, name)]
+    return sample[1]
 
 
 def _tensor(values: Any, name: str) -> Tensor | None:

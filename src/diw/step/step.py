@@ -26,8 +26,10 @@ from diw.step.batch import (
     ModelOutput,
     Outputs,
     arguments,
+    first_tensor,
     one_per_sample,
 )
+from diw.step.criteria import TargetsError, ToLogits, logits_of
 from diw.step.memory import Memory
 from diw.step.probe import Tap, looking, run
 
@@ -44,6 +46,7 @@ class Surroundings:
     shared: bool
     memory: Memory
     seed: int
+    to_logits: ToLogits = logits_of
 
 
 class Step:
@@ -219,7 +222,13 @@ class Step:
     def _losses(self, values: ModelOutput, batch: Batch, *, trusted: bool = False) -> Tensor:
         around = self._around
         criterion = around.trusted_criterion if trusted else around.criterion
-        return one_per_sample(around.losses(values, batch, criterion), len(batch))
+        if batch.tokens is not None:
+            values = around.to_logits(values)[batch.tokens]
+        try:
+            losses = around.losses(values, batch, criterion)
+        except TargetsError as error:
+            raise UsageError(f"{'trusted' if trusted else 'batch'}: {error}") from error
+        return one_per_sample(losses, len(batch), values)
 
     def _run(
         self,
@@ -229,7 +238,12 @@ class Step:
         trusted: bool = False,
         tapped: bool = False,
     ) -> Outputs:
-        outputs = run(model, batch, self._around.tap if tapped else None)
+        try:
+            outputs = run(model, batch, self._around.tap if tapped else None)
+        except (RuntimeError, TypeError, ValueError) as error:
+            if trusted and (reason := _differs(batch, self.train)):
+                raise UsageError(f"trusted: {reason}") from error
+            raise
         if batch.targets is None:
             return outputs
         return replace(outputs, maybe_losses=self._losses(outputs.values, batch, trusted=trusted))
@@ -244,6 +258,26 @@ class Step:
 
 def _detached(values: ModelOutput) -> ModelOutput:
     return values.detach() if isinstance(values, Tensor) else values
+
+
+def _differs(trusted: Batch, train: Batch) -> str | None:
+    """How trusted inputs differ from those of the training batch; None if they look alike."""
+    theirs, ours = arguments(trusted.inputs), arguments(train.inputs)
+    if set(theirs[1]) != set(ours[1]) or len(theirs[0]) != len(ours[0]):
+        return f"the inputs are {_names(*theirs)}, and those of the training batch {_names(*ours)}"
+    ours, theirs = first_tensor(train.inputs), first_tensor(trusted.inputs)
+    if ours.shape[1:] != theirs.shape[1:]:
+        return (
+            f"each input has shape {tuple(theirs.shape[1:])}, and one of the training batch "
+            f"{tuple(ours.shape[1:])}"
+        )
+    if ours.dtype != theirs.dtype:
+        return f"the inputs are {theirs.dtype}, and those of the training batch {ours.dtype}"
+    return None
+
+
+def _names(positional: Sequence[Any], named: Mapping[str, Any]) -> str:
+    return ", ".join(map(str, named)) if named else f"{len(positional)} by place"
 
 
 @lru_cache(maxsize=4)

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from torch import Tensor
 
 from diw.step.batch import Batch, Outputs, first_tensor
+from diw.step.criteria import logits_of
 
 Transform = Callable[[Batch, Outputs], Tensor]
 """(batch, what the network gave for it) → z, (n,) or (n, d), without gradient, float32 or wider."""
@@ -26,7 +27,7 @@ def hidden_outputs(batch: Batch, outputs: Outputs) -> Tensor:
 
 def logits(batch: Batch, outputs: Outputs) -> Tensor:
     """Z = f(x), (n, k): π is the whole network (Section 2)."""
-    return _wide(first_tensor(outputs.values).flatten(1))
+    return _wide(first_tensor(logits_of(outputs.values)).flatten(1))
 
 
 def raw_inputs(batch: Batch, outputs: Outputs) -> Tensor:

@@ -18,7 +18,8 @@ from diw.errors import RunError
 from diw.objective import Objective, Result
 from diw.records import PRETRAINING, Recipe, Row, Run, replacing
 from diw.seeding import derive, torch_generator
-from diw.step.batch import Batch, Criterion, cross_entropy
+from diw.step.batch import Batch, Criterion
+from diw.step.criteria import cross_entropy
 from diw.training.evaluate import evaluate
 from diw.training.observers import Observer
 from diw.weighting import Weighting, make

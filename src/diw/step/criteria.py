@@ -1,0 +1,95 @@
+"""From what a network gives to one loss per sample: the default criterion, and what precedes it."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+from torch import Tensor
+from torch.nn import functional
+
+from diw.errors import UsageError
+from diw.step.batch import IGNORED, Criterion, ModelOutput
+
+
+class TargetsError(UsageError):
+    """Labels that the criterion cannot take; a step adds which samples they belong to."""
+
+
+ToLogits = Callable[[ModelOutput], ModelOutput]
+"""(what the network gave) → what the criterion takes."""
+
+
+def logits_of(values: ModelOutput) -> ModelOutput:
+    """The logits inside a `ModelOutput` or a mapping; anything else as it is."""
+    if isinstance(values, Tensor):
+        return values
+    if isinstance(values, Mapping):
+        return cast(Mapping[str, Any], values).get("logits", values)
+    return getattr(values, "logits", values)
+
+
+@dataclass(frozen=True)
+class OfLogits:
+    """A criterion after a choice of what it looks at: (outputs, targets) → losses (n,)."""
+
+    criterion: Criterion
+    to_logits: ToLogits = logits_of
+
+    def __call__(self, values: ModelOutput, targets: Tensor) -> Tensor:
+        """One loss per sample, (n,)."""
+        return self.criterion(self.to_logits(values), targets)
+
+
+def cross_entropy(values: ModelOutput, targets: Tensor) -> Tensor:
+    """The default criterion, (n,): the cross entropy of logits and labels, averaged over tokens.
+
+    Logits (n, k) go with labels (n,). Of sequences, logits (n, length, k) as Hugging Face has
+    them or (n, k, length) as PyTorch has them go with labels (n, length); a label of -100 is
+    a token that does not count, and a sequence's loss is the mean over those that do.
+    """
+    logits = logits_of(values)
+    if not isinstance(logits, Tensor):
+        raise UsageError(
+            f"model: it returns a {type(logits).__name__}; say which part holds the logits: "
+            "outputs_to_logits=lambda outputs: outputs[0]"
+        )
+    if logits.ndim == targets.ndim + 1 and logits.ndim > 2:
+        return _of_tokens(logits, targets)
+    if logits.ndim < 2 or logits.shape[1] == 1:
+        raise UsageError(
+            f"criterion: outputs {tuple(logits.shape)} hold no score for each class, which the "
+            "default, cross entropy, needs; for regression or one logit give criterion="
+        )
+    try:
+        return functional.cross_entropy(logits, targets, reduction="none")
+    except (IndexError, RuntimeError, ValueError) as error:
+        raise TargetsError(_why(logits, targets, error)) from error
+
+
+def _of_tokens(logits: Tensor, targets: Tensor) -> Tensor:
+    """The mean over the tokens of each sequence that count, (n,)."""
+    last, second = logits.shape[:-1] == targets.shape, logits.shape[2:] == targets.shape[1:]
+    if last == second:
+        raise UsageError(
+            f"criterion: outputs {tuple(logits.shape)} and targets {tuple(targets.shape)} do not "
+            "say where the classes are; give a criterion that returns one loss per sample"
+        )
+    scores = logits.movedim(-1, 1) if last else logits
+    try:
+        losses = functional.cross_entropy(scores, targets, reduction="none", ignore_index=IGNORED)
+    except (IndexError, RuntimeError, ValueError) as error:
+        raise TargetsError(_why(scores, targets, error)) from error
+    counted = (targets != IGNORED).flatten(1)
+    return losses.flatten(1).sum(1) / counted.sum(1).clamp(min=1)
+
+
+def _why(logits: Tensor, targets: Tensor, error: Exception) -> str:
+    """What is wrong with labels that cross entropy refuses."""
+    classes = logits.shape[1]
+    if isinstance(error, IndexError) and not targets.is_floating_point():
+        low, high = int(targets.min()), int(targets.max())
+        return f"labels go from {low} to {high}, but the outputs are of classes 0..{classes - 1}"
+    return (
+        f"targets of shape {tuple(targets.shape)} and {targets.dtype} do not suit outputs "
+        f"{tuple(logits.shape)}: {str(error).splitlines()[0]}"
+    )
