@@ -1,5 +1,6 @@
 """An active-set method for the dense problem, which works on the free weights alone.
 
+Large problems come from exchange.py, mostly with the optimum. The rest descends.
 At the optimum of a full-rank problem most weights are 0 (or B) and few are free.
 From w = 0 the method frees the weights with the largest multipliers of the wrong sign,
 half as many as are free already, and minimises over the free ones: Newton's step over
@@ -12,91 +13,31 @@ once. The objective falls in every step, so no free set comes twice. A step
 factors a matrix of the size of the free set, never of n.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from diw.matching.backend import (
-    Array,
-    Backend,
-    Solve,
-    conjugate_gradients,
-    magnitude,
-    positive_solver,
-)
+from diw.matching.backend import Array, magnitude
+from diw.matching.box import ROUNDING, Box, Iterate
+from diw.matching.exchange import exchange, first_guess
 from diw.matching.gram import Dense
 from diw.matching.match import Solution
 from diw.matching.problem import Problem
 
-CG_STEPS = 100
+EXCHANGE_ROWS = 512  # beyond this size exchanges come first: descent would take hundreds of steps
 FEWEST = 64  # so many weights are freed at once whatever is free
 ROUNDS = 60  # of freeing weights before ridge continuation is tried
 STEPS = 4  # of Newton's method before more weights are freed
 HALVINGS = 12
 TINY = 1e-300
-ROUNDING = 1e-14  # relative to the gradient's terms: a smaller multiplier is rounding
-
-
-@dataclass
-class Iterate:
-    """The weights of the moment and the gradient there; the steps change it in place."""
-
-    w: Array
-    g: Array
-    """(n,) (K + ωI)w − k + λ."""
-    multiplier: float
-    """λ, of the sum."""
-    iterations: int = 0
-
-
-@dataclass(frozen=True)
-class Box:
-    """minimise ½wᵀ(K+ωI)w − (k−λ)ᵀw over 0 ≤ w ≤ B, for a λ that moves."""
-
-    xp: Backend
-    K: Array
-    k: Array
-    ridge: float
-    bound: float
-    nearly_diagonal: bool
-    """Whether the off-diagonal sums of K are so small that conjugate gradients take few steps."""
-
-    def gradient(self, w: Array, multiplier: float) -> Array:
-        """(n,) (K + ωI)w − k + λ."""
-        return self.K @ w + self.ridge * w - self.k + multiplier
-
-    def violations(self, point: Iterate) -> Array:
-        """(n,) by how much each active bound's multiplier has the wrong sign; 0 of free weights."""
-        floats = self.xp.floats
-        return point.g * (floats(point.w >= self.bound) - floats(point.w <= 0))
-
-    def free(self, w: Array) -> Array:
-        """(n,) mask of the free weights: those at neither bound."""
-        return (w > 0) & (w < self.bound)
-
-    def part(self, rows: Array) -> Array:
-        """The given rows and columns of K + ωI."""
-        return self.xp.add_to_diagonal(self.xp.submatrix(self.K, rows), self.ridge)
-
-    def solver(self, H: Array) -> Solve:
-        """A solver for a part of K + ωI."""
-        if self.nearly_diagonal:
-            return lambda right: conjugate_gradients(H.__matmul__, right, 1.0, 1e-16, CG_STEPS)[0]
-        return positive_solver(self.xp, lambda: H + 0.0)
-
-    def residual(self, point: Iterate) -> Array:
-        """(n,) the gradient that no multiplier of a bound balances."""
-        floor = self.xp.floor
-        held_low, held_high = point.w <= 0, point.w >= self.bound
-        g = point.g - floor(point.g, 0.0) * held_low
-        return g + floor(-g, 0.0) * held_high
 
 
 def active_set(problem: Problem, gram: Dense, max_iterations: int) -> Solution:
     """Solve without the band first; if the sum leaves it, with the sum at the band's nearer end."""
     K, k = gram.K, gram.k
-    rest = float(K.sum(1).max()) - 1.0
-    box = Box(problem.xp, K, k, problem.ridge, problem.bound, nearly_diagonal=rest < 0.5)
+    row_sum = float(K.sum(1).max()) - 1.0
+    box = Box(problem.xp, K, k, problem.ridge, problem.bound, row_sum)
     point = Iterate(0.0 * k, -k, 0.0)
-    _optimum(box, point, max_iterations)
+    guess = first_guess(problem, max_iterations) if _exchanges(box) else point.w
+    _optimum(box, point, guess, max_iterations)
     total = float(point.w.sum())
     if total < problem.low or total > problem.high:
         end = problem.low if total < problem.low else problem.high
@@ -134,15 +75,22 @@ def _reach(box: Box, point: Iterate, total: float, max_iterations: int) -> None:
                 return  # no number is left between
         point.g = point.g + (aim - point.multiplier)
         point.multiplier = aim
-        _optimum(box, point, max_iterations)
+        _optimum(box, point, point.w, max_iterations)
 
 
-def _optimum(box: Box, point: Iterate, max_iterations: int) -> None:
-    """Descend to the optimum for the point's λ.
+def _exchanges(box: Box) -> bool:
+    """Whether exchanges are quicker than descent."""
+    return len(box.k) > EXCHANGE_ROWS and not box.nearly_diagonal
 
-    Where that takes too long, ridge continuation helps: with a large ridge
+
+def _optimum(box: Box, point: Iterate, guess: Array, max_iterations: int) -> None:
+    """Exchange or descend to the optimum for the point's λ.
+
+    Where descent takes too long, ridge continuation helps: with a large ridge
     the problem is easy, and each solution is close to the next.
     """
+    if _exchanges(box) and exchange(box, point, guess, min(ROUNDS, max_iterations)):
+        return
     if _descend(box, point, min(ROUNDS, max_iterations)) or max_iterations <= ROUNDS:
         return
     ridge = max(1.0, box.ridge)

@@ -18,7 +18,7 @@ from diw.matching.kernel import BLOCK, gaussian
 from diw.matching.problem import Problem
 
 DIRECT_ROWS = 64  # up to this size the kernel matrix is faster than finding its rank
-LOW_RANK = 512  # beyond this rank (and a third of n) the kernel matrix is faster
+LOW_RANK = 512  # beyond this rank, and an eighth of n, the kernel matrix is faster
 DENSE_ROWS = 8192  # up to this size an n × n matrix is worth its memory
 
 RANK_CAP = 100
@@ -87,7 +87,7 @@ def gram_of(problem: Problem, rank: int | None) -> Gram:
         return pivoted_cholesky(problem, min(rank or _default_cap(problem), n))
     if n <= DIRECT_ROWS:
         return dense(problem)
-    factor = pivoted_cholesky(problem, min(n // 3, LOW_RANK), hopeless=4.0)
+    factor = pivoted_cholesky(problem, min(n // 3, max(LOW_RANK, n // 8)), hopeless=4.0)
     return dense(problem) if factor.capped else factor
 
 
