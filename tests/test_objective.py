@@ -118,6 +118,16 @@ def test_values_that_are_not_finite_say_what_to_do() -> None:
         Objective(model, "diw", samples(20))(samples(16))
 
 
+@pytest.mark.parametrize("part", ["training", "trusted"])
+def test_inputs_that_are_not_finite_are_named_as_such(part: str) -> None:
+    (inputs, targets), (x_trusted, y_trusted) = samples(16), samples(20)
+    (inputs if part == "training" else x_trusted)[3, 1] = torch.nan
+    objective = Objective(plain_network(), "diw", (x_trusted, y_trusted))
+    objective.start_epoch(2)
+    with pytest.raises(RunError, match=rf"inputs of a {part} batch are NaN .* fill in or drop"):
+        objective((inputs, targets))
+
+
 def test_looking_after_the_hosts_forward_spares_its_graph() -> None:
     model = noisy_network()
     model[1].eval()  # a frozen batch norm keeps its buffers in the graph

@@ -48,6 +48,13 @@ def test_the_numbers_are_those_of_the_predictions(files, tmp_path) -> None:
     assert "Confusion matrix" in out
 
 
+def test_inside_a_run_a_dot_names_it(files, monkeypatch) -> None:
+    monkeypatch.chdir(files / "run")
+    assert "accuracy" in done("evaluate", ".", files / "test.csv")
+    assert "report.html" in done("report", ".")
+    (files / "run" / "report.html").unlink()
+
+
 def test_without_a_file_the_runs_own_test_data_are_scored(files, tmp_path) -> None:
     for name, words in (("run", "test rows of"), ("held-out", "held-out trusted rows of")):
         out = done("evaluate", files / name, "--json", tmp_path / "s.json")

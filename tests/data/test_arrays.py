@@ -95,7 +95,7 @@ def test_float_images_are_taken_as_they_are_and_a_note_says_so(tmp_path, rng):
     np.savez(tmp_path / "a.npz", X=images, y=np.arange(6) % 2)
     bundle = load(tmp_path / "a.npz")
     np.testing.assert_allclose(everything(bundle.train)[0], images, atol=1e-6)
-    assert "taken as they are" in bundle.notes[0]
+    assert "taken as they are" in str(bundle.notes[0])
 
 
 WRONG_ARRAYS = {

@@ -49,7 +49,7 @@ def test_images_of_several_sizes_are_resized_and_a_note_says_so(tmp_path):
     write_images(tmp_path, {"a/1.png": (30, 30), "b/1.png": (40, 20)}, mode="L")
     bundle = load(tmp_path)
     assert bundle.train.shape == (1, 64, 64)
-    assert "2 different sizes are resized to 64 x 64" in bundle.notes[0]
+    assert "2 different sizes are resized to 64 x 64" in str(bundle.notes[0])
 
 
 def test_broken_images_are_named(tmp_path):

@@ -33,7 +33,7 @@ def test_csv_is_encoded_and_missing_values_are_reported(table):
     np.testing.assert_allclose(inputs[1, 4], 0, atol=1e-6)
     assert bundle.train.classes == ("no", "yes")
     assert targets.tolist() == [1, 0, 0, 1]
-    said = " ".join(bundle.notes)
+    said = " ".join(map(str, bundle.notes))
     assert "column 'age': 1 of 4 values missing, set to the mean" in said
     assert "column 'income': 1 of 4 values missing" in said
 
@@ -60,11 +60,11 @@ def test_parquet_reads_like_csv(table, tmp_path):
 
 
 def test_keys_are_left_out_and_a_note_says_so(tmp_path):
-    lines = "".join(f"name {row},{row},{row % 2}\n" for row in range(150))
+    lines = "".join(f"name {row},{row % 9},{row % 2}\n" for row in range(150))
     (tmp_path / "a.csv").write_text(f"name,size,y\n{lines}")
     bundle = load(tmp_path / "a.csv")
     assert bundle.train.shape == (1,)
-    assert "column 'name' has 150 different values; it is not used" in bundle.notes[0]
+    assert "column 'name': has 150 different values; it is not used" in str(bundle.notes[0])
 
 
 WRONG_TABLES = {
@@ -115,8 +115,10 @@ def test_later_files_are_read_as_the_training_file_was(table, tmp_path):
     taken = rows.inputs.take(torch.arange(2))
     assert torch.equal(taken[0], everything(bundle.train)[0][0])
     assert taken[1, 1:4].tolist() == [0, 0, 0]
-    assert any("'colour': 1 of 2 values not in the training data" in note for note in rows.notes)
-    assert any("not used: extra" in note for note in rows.notes)
+    assert any(
+        "'colour': 1 of 2 values not in the training data" in str(note) for note in rows.notes
+    )
+    assert any("not used: extra" in str(note) for note in rows.notes)
     with pytest.raises(UsageError, match=r"new\.csv"):
         read_like(tmp_path / "new.csv", encoding, need_labels=True)
 
@@ -128,6 +130,6 @@ def test_labels_that_are_not_needed_are_ignored(table, tmp_path):
     )
     rows = read_like(tmp_path / "new.csv", encoding)
     assert rows.targets is None
-    assert not any("not used" in note for note in rows.notes)
+    assert not any("not used" in str(note) for note in rows.notes)
     with pytest.raises(UsageError, match="the label in row 0 is missing"):
         read_like(tmp_path / "new.csv", encoding, need_labels=True)

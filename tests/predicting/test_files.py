@@ -1,3 +1,4 @@
+import csv
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -32,6 +33,17 @@ def read(path: Path) -> tuple[list[str], list[float]]:
     lines = [line.split(",") for line in path.read_text().splitlines()]
     assert lines[0] == ["label", "p_a", "p_b"]
     return [line[0] for line in lines[1:]], [float(line[2]) for line in lines[1:]]
+
+
+def test_csv_holds_no_formula(tmp_path: Path) -> None:
+    classes = ("=1+2", "-1", "@x", "plain", "+1.5")
+    write_predictions(tmp_path / "p.csv", iter([np.eye(5, dtype=np.float32)]), classes)
+    with (tmp_path / "p.csv").open() as file:
+        labels = [row[0] for row in csv.reader(file)][1:]
+    assert labels == ["'=1+2", "-1", "'@x", "plain", "+1.5"]
+    write_predictions(tmp_path / "p.npz", iter([np.eye(5, dtype=np.float32)]), classes)
+    with np.load(tmp_path / "p.npz") as archive:
+        assert tuple(archive["labels"]) == classes
 
 
 def test_csv_is_written_batch_by_batch(tmp_path: Path) -> None:

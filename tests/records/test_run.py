@@ -94,6 +94,13 @@ def test_find_runs_takes_a_run_or_a_folder_of_runs(tmp_path: Path) -> None:
         find_runs(tmp_path / "none")
 
 
+def test_find_runs_inside_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    Run.create(tmp_path / "run", {"name": "run"})
+    Run.create(tmp_path / "run" / "pretraining", {"name": "run", "pretraining": 20})
+    monkeypatch.chdir(tmp_path / "run")
+    assert [run.folder for run in find_runs(Path())] == [Path()]
+
+
 def test_find_runs_leaves_out_pretraining(tmp_path: Path) -> None:
     run = Run.create(tmp_path / "run", {"name": "run"})
     Run.create(run.folder / "pretraining", {"name": "run", "pretraining": 20})

@@ -20,6 +20,9 @@ from diw.cli.setting import read_setting, setting_options
 from diw.errors import UsageError
 from diw.records import Run, RunSpec
 
+SIMULATED = "symmetric:0.4"
+"""What is done to data sets with a name where no shift is named."""
+
 EXAMPLES = """
 \b
 Examples:
@@ -27,7 +30,7 @@ Examples:
   diw compare --shift pair:0.3 --methods uniform,reweight,diw --seeds 3
   diw compare --methods all --epochs 20
   diw compare --set diw.bound=10 --set diw.momentum=0.8
-  diw compare --data mine.npz --trusted trusted.npz --shift none
+  diw compare --data mine.npz --trusted trusted.npz
 """
 
 
@@ -42,7 +45,7 @@ Examples:
 @click.option(
     "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="First seed."
 )
-@setting_options(shift="symmetric:0.4")
+@setting_options(shift=SIMULATED)
 @click.option("--jobs", type=COUNT, default=2, show_default=True, help="Runs at the same time.")
 @records_option
 @click.option("--fresh", is_flag=True, help="Discard earlier runs of this comparison.")
@@ -76,7 +79,7 @@ def compare(
 
     names, fields = _methods(methods), read_fields(settings)
     _check_fields(names, fields)
-    base = read_setting(seed=seed, **setting)
+    base = read_setting(seed=seed, simulated=SIMULATED, **setting)
     specs = [
         replace(with_method(base, name, fields.get(name)), seed=trial)
         for trial in range(seed, seed + seeds)

@@ -8,9 +8,11 @@ import click
 from diw.cli.options import (
     COUNT,
     device_option,
+    encoding_option,
     json_option,
     read_device,
     say_notes,
+    verbose_option,
     write_results,
 )
 from diw.errors import UsageError
@@ -41,6 +43,8 @@ WIDTH = 80
 @click.argument("file", type=click.Path(path_type=Path), required=False)
 @click.option("--label", metavar="COLUMN", help="Labels, if not named as in training.")
 @click.option("--batch-size", type=COUNT, default=256, show_default=True, help="Rows per forward.")
+@encoding_option
+@verbose_option
 @device_option()
 @json_option
 def evaluate(
@@ -48,6 +52,8 @@ def evaluate(
     file: Path | None,
     label: str | None,
     batch_size: int,
+    text_encoding: str | None,
+    verbose: bool,
     device: str,
     json_file: Path | None,
 ) -> None:
@@ -66,9 +72,9 @@ def evaluate(
     if file is None:
         data, source = _own_test(found)
     else:
-        data, notes = predictor.read_labelled(file, label)
+        data, notes = predictor.read_labelled(file, label, text_encoding=text_encoding)
         source = str(file)
-        say_notes(notes)
+        say_notes(notes, verbose)
     scores = predictor.score(data, batch_size)
     click.echo(f"{source}: {scores.rows:,} rows")
     click.echo(f"accuracy           {100 * scores.accuracy:.2f}%")

@@ -4,11 +4,14 @@ import os
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from diw.errors import UsageError
+
+if TYPE_CHECKING:
+    from diw.data import Note
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -32,6 +35,19 @@ json_option = click.option(
     help="Also write the results to this JSON file.",
 )
 """`--json FILE`, for `write_results`."""
+
+encoding_option = click.option(
+    "--encoding",
+    "text_encoding",
+    metavar="NAME",
+    help="Characters of CSV files that are not UTF-8: latin-1, cp1252, …",
+)
+"""`--encoding`, for the readers of files."""
+
+verbose_option = click.option(
+    "--verbose", is_flag=True, help="Show every note on the data, not one line per file."
+)
+"""`--verbose`, for `say_notes`."""
 
 records_option = click.option(
     "--out", type=FOLDER, default=Path("runs"), show_default=True, help="Folder for run records."
@@ -58,10 +74,17 @@ def write_results(json_file: Path | None, content: object) -> None:
         write_json(json_file, content)
 
 
-def say_notes(notes: Iterable[str]) -> None:
+def say(notes: Iterable[str]) -> None:
     """Print notes for the user to the standard error."""
     for note in notes:
         click.echo(f"note: {note}", err=True)
+
+
+def say_notes(notes: "Iterable[Note]", verbose: bool) -> None:
+    """Print notes on data to the standard error: one line per file, or with `verbose` all."""
+    from diw.data.notes import brief
+
+    say(map(str, notes) if verbose else brief(notes))
 
 
 def read_fields(settings: Iterable[str]) -> dict[str, dict[str, str]]:

@@ -7,7 +7,16 @@ from typing import Any
 
 import click
 
-from diw.cli.options import COUNT, FILE, device_option, read_device, say_notes, writable_file
+from diw.cli.options import (
+    COUNT,
+    FILE,
+    device_option,
+    encoding_option,
+    read_device,
+    say_notes,
+    verbose_option,
+    writable_file,
+)
 from diw.errors import UsageError
 from diw.records import find_run
 
@@ -28,8 +37,18 @@ MANY = 20
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--out", type=FILE, required=True, help="A .csv, .parquet or .npz file.")
 @click.option("--batch-size", type=COUNT, default=256, show_default=True, help="Rows per forward.")
+@encoding_option
+@verbose_option
 @device_option()
-def predict(run: Path, file: Path, out: Path, batch_size: int, device: str) -> None:
+def predict(
+    run: Path,
+    file: Path,
+    out: Path,
+    batch_size: int,
+    text_encoding: str | None,
+    verbose: bool,
+    device: str,
+) -> None:
     """Write the predicted class and the class probabilities of every row of FILE.
 
     RUN is a run of `diw train` or `diw compare`, or a folder that holds one. FILE is read as the
@@ -43,8 +62,8 @@ def predict(run: Path, file: Path, out: Path, batch_size: int, device: str) -> N
     if out.exists() and file.exists() and out.samefile(file):
         raise UsageError(f"out: {out} is the file that is read; choose another name")
     predictor = Predictor.load(find_run(run), read_device(device))
-    rows = predictor.read(file)
-    say_notes(rows.notes)
+    rows = predictor.read(file, text_encoding=text_encoding)
+    say_notes(rows.notes, verbose)
     classes = predictor.encoding.classes
     batches = _shown(predictor.probabilities(rows.inputs, batch_size), len(rows.inputs))
     counts = write_predictions(out, batches, classes, rows.names).tolist()

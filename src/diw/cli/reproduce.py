@@ -13,7 +13,7 @@ from diw.cli.options import (
     device_option,
     read_device,
     records_option,
-    say_notes,
+    say,
     writable_folder,
 )
 from diw.errors import RunError, UsageError
@@ -244,7 +244,7 @@ def _report(orders: "Sequence[Order]", folder: Path) -> None:
                 click.echo()
             for verdict in section.verdicts:
                 click.echo(f"- {verdict.line}")
-            say_notes(section.notes)
+            say(section.notes)
             click.echo(f"\nFiles:   {sheet.folder}")
     write_page(sections, folder / "report.html")
     click.echo(f"Report:  {folder / 'report.html'}")

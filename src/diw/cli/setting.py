@@ -6,7 +6,15 @@ from typing import Any
 
 import click
 
-from diw.cli.options import COUNT, Command, device_option, read_device, say_notes
+from diw.cli.options import (
+    COUNT,
+    Command,
+    device_option,
+    encoding_option,
+    read_device,
+    say_notes,
+    verbose_option,
+)
 from diw.records import Recipe, RunSpec
 
 DEFAULT = Recipe()
@@ -35,10 +43,9 @@ def setting_options(*, shift: str) -> Callable[[Command], Command]:
         click.option("--allow-leaks", is_flag=True, help="Accept test samples seen in training."),
         click.option(
             "--shift",
-            default=shift,
-            show_default=True,
             help="What is done to the training data: none, symmetric:RATE, pair:RATE, "
-            "prior:MINORITY,RATIO and others, joined by +.",
+            "prior:MINORITY,RATIO and others, joined by +.  [default: none"
+            + (f" with files of your own, else {shift}]" if shift != "none" else "]"),
         ),
         click.option(
             "--model",
@@ -52,6 +59,8 @@ def setting_options(*, shift: str) -> Callable[[Command], Command]:
         _recipe_option("lr", POSITIVE, "Learning rate, for the sum of the losses of a batch."),
         _recipe_option("schedule", str, "constant, step:EPOCHS:FACTOR or exponential:FACTOR."),
         _recipe_option("weight_decay", click.FloatRange(min=0), "L2 penalty of the optimizer."),
+        encoding_option,
+        verbose_option,
         device_option(),
     ]
 
@@ -70,19 +79,31 @@ def _recipe_option(name: str, kind: Any, text: str) -> Callable[[Any], Any]:
     return click.option(flag, type=kind, default=default, show_default=True, help=text)
 
 
-def read_setting(*, device: str, model: str, seed: int, trusted: str, **options: Any) -> RunSpec:
+def read_setting(
+    *,
+    device: str,
+    model: str,
+    seed: int,
+    trusted: str,
+    shift: str | None,
+    simulated: str,
+    verbose: bool,
+    **options: Any,
+) -> RunSpec:
     """The spec of the options' setting, its data read and checked, without a method yet.
 
     What cannot work (a missing file, too many trusted samples, a shift that leaves
     nothing) fails here, before any training; notes for the user are printed.
+    `simulated` is the shift that is simulated where none is named; never on the user's own data.
     """
-    from diw.experiments.sources import load_bundle, load_split, stamp
+    from diw.experiments.sources import is_own, load_bundle, load_split, stamp
     from diw.models import default_model, make_model
 
     recipe = {f.name: options.pop(f.name) for f in fields(Recipe) if f.name in options}
     spec = stamp(
         RunSpec(
             **options,
+            shift=shift or ("none" if is_own(options["data"]) else simulated),
             trusted=int(trusted) if trusted.isdecimal() else trusted,
             model=model,
             recipe=replace(DEFAULT, **recipe),
@@ -91,7 +112,7 @@ def read_setting(*, device: str, model: str, seed: int, trusted: str, **options:
         )
     )
     bundle = load_bundle(spec, progress=True)
-    say_notes(bundle.notes)
+    say_notes(bundle.notes, verbose)
     split = load_split(spec)
     spec = replace(spec, model=default_model(bundle) if model == "auto" else model)
     make_model(spec.model, shape=split.train.shape, num_classes=split.train.num_classes, seed=0)

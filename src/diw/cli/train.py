@@ -66,7 +66,7 @@ def train(
     name = find(method).name
     fields = _fields(name, settings)
     make(name, fields)
-    spec = with_method(read_setting(seed=seed, **setting), name, fields)
+    spec = with_method(read_setting(seed=seed, simulated="none", **setting), name, fields)
     run = _claim(spec, out, fresh=fresh)
     _train(spec, run)
     _report(run, json_file)

@@ -5,7 +5,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from diw.cli.options import FILE, json_option, say_notes, writable_file, write_results
+from diw.cli.options import (
+    FILE,
+    encoding_option,
+    json_option,
+    say_notes,
+    verbose_option,
+    writable_file,
+    write_results,
+)
 from diw.errors import UsageError
 
 if TYPE_CHECKING:
@@ -48,6 +56,8 @@ ENDINGS = (".csv", ".npy", ".npz", ".parquet")
 @click.option("--ridge", type=float, default=1e-5, show_default=True, help="Ridge penalty.")
 @click.option("--rank", type=int, help="Largest rank of the kernel; below it the match is exact.")
 @click.option("--tol", type=float, default=1e-8, show_default=True, help="Relative residual.")
+@encoding_option
+@verbose_option
 @json_option
 def weights(
     train: Path,
@@ -56,6 +66,8 @@ def weights(
     drop: tuple[str, ...],
     raw: bool,
     gamma: str | None,
+    text_encoding: str | None,
+    verbose: bool,
     json_file: Path | None,
     **settings: Any,
 ) -> None:
@@ -74,8 +86,8 @@ def weights(
     from diw.data.values import read_values
     from diw.matching import kmm
 
-    pair = read_values(train, trusted, drop=drop, raw=raw)
-    say_notes(pair.notes)
+    pair = read_values(train, trusted, drop=drop, raw=raw, text_encoding=text_encoding)
+    say_notes(pair.notes, verbose)
     try:
         match = kmm(pair.train, pair.trusted, gamma=_gamma(gamma), **settings)
     except ValueError as error:

@@ -4,6 +4,7 @@ from diw.data.benchmarks import BENCHMARKS, EMBEDDED, Benchmark, find, get_bench
 from diw.data.dataset import Bundle, Dataset, Inputs
 from diw.data.encoding import Encoding
 from diw.data.loading import load
+from diw.data.notes import Note
 from diw.data.own import FileRows, read_like
 
 __all__ = [
@@ -15,6 +16,7 @@ __all__ = [
     "Encoding",
     "FileRows",
     "Inputs",
+    "Note",
     "find",
     "get_benchmark",
     "load",

@@ -7,6 +7,8 @@ Two dimensions are a table, which is standardised; three or four are images.
 
 import re
 import zipfile
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
@@ -18,7 +20,15 @@ import torch
 from torch import Tensor
 
 from diw.data.dataset import as_float
-from diw.data.encoding import CategoryColumn, ImageRows, NumberColumn, TableRows
+from diw.data.encoding import (
+    FARTHEST,
+    LARGEST_NUMBER,
+    CategoryColumn,
+    ImageRows,
+    NumberColumn,
+    TableRows,
+)
+from diw.data.notes import Note
 from diw.errors import UsageError, one_line
 
 MAX_BYTES = 1 << 32
@@ -30,7 +40,7 @@ _CHUNK = 1 << 22
 """Numbers read at a time: an array may be larger than memory."""
 
 _LARGEST = 1e30
-"""Far beyond data, and small enough that nothing overflows in single precision."""
+"""For images: far beyond data, and small enough that nothing overflows in single precision."""
 
 
 @dataclass(frozen=True)
@@ -45,28 +55,44 @@ class ArrayFile:
 
 def read_npz(path: Path, label: str | None = None) -> ArrayFile:
     """The arrays of an .npz file; `label` names the array of labels if it is not `y`."""
+    with _npz(path) as (archive, held):
+
+        def read(*names: str, needed: bool = False) -> npt.NDArray[Any] | None:
+            """The array of the first of these names that the file holds."""
+            for name in names:
+                if name in held:
+                    return _read_member(archive, f"{name}.npy", path)
+            if needed:
+                found = ", ".join(held) or "none"
+                raise UsageError(f"{path}: no array {names[0]} in it (it holds: {found})")
+            return None
+
+        inputs = read("X", "x", needed=True)
+        labels = read(label, needed=True) if label else read("y", "Y")
+        clean = read("clean")
+    return _together(path, inputs, labels, clean)
+
+
+def read_array(path: Path) -> npt.NDArray[Any]:
+    """The array of an .npy file, mapped, or X of an .npz file, or its only one."""
+    if path.suffix.lower() == ".npy":
+        return _map(path)
+    with _npz(path) as (archive, held):
+        if "X" not in held and len(held) != 1:
+            raise UsageError(f"{path}: no array X in it (it holds: {', '.join(held) or 'none'})")
+        return _read_member(archive, f"{'X' if 'X' in held else held[0]}.npy", path)
+
+
+@contextmanager
+def _npz(path: Path) -> Generator[tuple[zipfile.ZipFile, list[str]]]:
+    """An .npz file and the names of its arrays; what goes wrong inside is one line."""
     try:
         with zipfile.ZipFile(path) as archive:
-            held = [name[:-4] for name in archive.namelist() if name.endswith(".npy")]
-
-            def read(*names: str, needed: bool = False) -> npt.NDArray[Any] | None:
-                """The array of the first of these names that the file holds."""
-                for name in names:
-                    if name in held:
-                        return _read_member(archive, f"{name}.npy", path)
-                if needed:
-                    found = ", ".join(held) or "none"
-                    raise UsageError(f"{path}: no array {names[0]} in it (it holds: {found})")
-                return None
-
-            inputs = read("X", "x", needed=True)
-            labels = read(label, needed=True) if label else read("y", "Y")
-            clean = read("clean")
+            yield archive, [name[:-4] for name in archive.namelist() if name.endswith(".npy")]
     except UsageError:
         raise
     except Exception as error:  # zipfile and zlib raise many kinds for broken files
         raise UsageError(f"{path}: not a readable .npz file: {one_line(error)}") from None
-    return _together(path, inputs, labels, clean)
 
 
 def beside(path: Path, label: str | None = None) -> tuple[Path, Path]:
@@ -186,7 +212,7 @@ class MappedInputs:
         return as_float(torch.from_numpy(np.ascontiguousarray(rows)))
 
 
-def fit_array(arrays: ArrayFile) -> tuple[ImageRows | TableRows, tuple[str, ...]]:
+def fit_array(arrays: ArrayFile) -> tuple[ImageRows | TableRows, tuple[Note, ...]]:
     """How rows of this array are read, and notes for the user."""
     values = arrays.inputs
     if values.ndim == 2:
@@ -196,14 +222,12 @@ def fit_array(arrays: ArrayFile) -> tuple[ImageRows | TableRows, tuple[str, ...]
             for place, (m, s) in enumerate(zip(mean, scale, strict=True))
         )
         return TableRows(tuple(columns)), ()
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
     if values.dtype.kind == "f":
         low, high = _finite_range(values, arrays.source)
         if low < 0 or high > 1:
-            notes = (
-                f"{arrays.source}: images are floats in [{low:g}, {high:g}] and are taken as they "
-                "are; bytes would be scaled to [0, 1]",
-            )
+            text = f"images are floats in [{low:g}, {high:g}] and are taken as they are; bytes "
+            notes = (Note(arrays.source, text + "would be scaled to [0, 1]"),)
     _, channels, height, width = _channels_first(values).shape
     return ImageRows((channels, height, width)), notes
 
@@ -234,12 +258,25 @@ def array_inputs(arrays: ArrayFile, rows: ImageRows | TableRows) -> MappedInputs
             f"{arrays.source}: expected rows like the training data's, {len(rows.columns)} "
             f"columns, got rows of shape {values.shape[1:]}"
         )
-    _finite_range(values, arrays.source)
-    return MappedInputs(
-        values,
-        offset=np.array([c.mean for c in numbers], np.float64),
-        scale=np.array([c.scale for c in numbers], np.float64),
-    )
+    offset = np.array([c.mean for c in numbers], np.float64)
+    scale = np.array([c.scale for c in numbers], np.float64)
+    _finite_range(values, arrays.source, LARGEST_NUMBER)
+    _refuse_far(values, arrays.source, offset, scale)
+    return MappedInputs(values, offset=offset, scale=scale)
+
+
+def _refuse_far(values: npt.NDArray[Any], source: str, offset: Any, scale: Any) -> None:
+    """Refuse numbers that no network could use, as their losses would be infinite."""
+    start = 0
+    for chunk in _chunks(values):
+        far = np.argwhere(np.abs(chunk - offset) > FARTHEST * scale)
+        if len(far):
+            row, column = map(int, far[0])
+            raise UsageError(
+                f"{source}: {chunk[row, column]:g} in row {start + row}, column {column} is more "
+                f"than {FARTHEST:g} standard deviations from the mean of the training data"
+            )
+        start += len(chunk)
 
 
 def column_statistics(
@@ -249,7 +286,7 @@ def column_statistics(
 
     A constant column gets scale one. A value that is not finite is refused with its row and column.
     """
-    _finite_range(values, source)
+    _finite_range(values, source, LARGEST_NUMBER)
     mean = np.zeros(values.shape[1])
     for chunk in _chunks(values):
         mean += chunk.astype(np.float64).sum(axis=0) / len(values)
@@ -265,7 +302,9 @@ def _chunks(values: npt.NDArray[Any]) -> list[npt.NDArray[Any]]:
     return [values[start : start + rows] for start in range(0, len(values), rows)]
 
 
-def _finite_range(values: npt.NDArray[Any], source: str) -> tuple[float, float]:
+def _finite_range(
+    values: npt.NDArray[Any], source: str, largest: float = _LARGEST
+) -> tuple[float, float]:
     """Smallest and largest value; NaN and infinity are refused with the row (counted from 0)."""
     low, high, start = np.inf, -np.inf, 0
     for chunk in _chunks(values):
@@ -277,8 +316,8 @@ def _finite_range(values: npt.NDArray[Any], source: str) -> tuple[float, float]:
                 f"{source}: X is not finite in row {start + int(bad[0])}, column {place}; fill or "
                 "drop such rows"
             )
-        if max(abs(part_low), abs(part_high)) > _LARGEST:
-            raise UsageError(f"{source}: X holds numbers beyond {_LARGEST:g}")
+        if max(abs(part_low), abs(part_high)) > largest:
+            raise UsageError(f"{source}: X holds numbers beyond {largest:g}")
         low, high, start = min(low, part_low), max(high, part_high), start + len(chunk)
     return low, high
 

@@ -6,6 +6,7 @@ from math import prod
 import torch
 
 from diw.data.dataset import Dataset
+from diw.data.notes import Note
 from diw.errors import UsageError
 
 _CHUNK = 1 << 20
@@ -17,12 +18,13 @@ MOST = 1 << 29
 
 def check_parts(
     train: Dataset, trusted: Dataset | None, test: Dataset | None, *, allow_leaks: bool = False
-) -> tuple[str, ...]:
+) -> tuple[Note, ...]:
     """Notes for the user about classes and leaks in trusted and test rows from files of their own.
 
     Test rows that are also in the training or trusted data are refused unless `allow_leaks`.
     """
-    return (*_class_notes(train, trusted), *_leak_notes(train, trusted, test, allow_leaks))
+    texts = [*_class_notes(train, trusted), *_leak_notes(train, trusted, test, allow_leaks)]
+    return tuple(Note("", text) for text in texts)
 
 
 def _class_notes(train: Dataset, trusted: Dataset | None) -> list[str]:

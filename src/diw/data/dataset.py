@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from diw.data.encoding import Encoding
+from diw.data.notes import Note
 from diw.shifts.shift import Inputs
 
 
@@ -172,6 +173,6 @@ class Bundle:
     train: Dataset
     test: Dataset | None = None
     trusted: Dataset | None = None
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
     clean: Tensor | None = field(default=None, repr=False)
     encoding: Encoding | None = field(default=None, repr=False)

@@ -15,6 +15,13 @@ from torch import Tensor
 
 from diw.errors import UsageError
 
+LARGEST_NUMBER = 1e150
+"""Of tables, which are scaled in double precision: up to here their squares do not overflow."""
+
+FARTHEST = 1e6
+"""Deviations from the training mean beyond which a number is a mistake and no network could use
+it: its loss would be infinite."""
+
 
 @dataclass(frozen=True)
 class ImageRows:
@@ -45,9 +52,15 @@ Feature = NumberColumn | CategoryColumn
 
 @dataclass(frozen=True)
 class TableRows:
-    """Rows of a table; the columns of an array are named by their numbers."""
+    """Rows of a table; the columns of an array are named by their numbers.
+
+    Attributes:
+        columns: The features, in order.
+        left_out: Columns that the training table has and that are no features.
+    """
 
     columns: tuple[Feature, ...]
+    left_out: tuple[str, ...] = ()
 
     @property
     def width(self) -> int:
@@ -87,7 +100,8 @@ class Encoding:
                 channels, height, width = (int(side) for side in rows["shape"])
                 read: ImageRows | TableRows = ImageRows((channels, height, width))
             else:
-                read = TableRows(tuple(_column(column) for column in rows["columns"]))
+                columns = tuple(_column(column) for column in rows["columns"])
+                read = TableRows(columns, tuple(rows.get("left_out", ())))
             return Encoding(tuple(value["classes"]), read, value["label"])
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise UsageError(f"encoding: not written by diw: {error!r}") from None
@@ -149,6 +163,30 @@ def class_list(names: Sequence[str], source: str) -> tuple[str, ...]:
         return tuple(sorted(different, key=int))
     except ValueError:
         return tuple(sorted(different))
+
+
+def check_labels(train: Sequence[str], trusted: Sequence[str] | None, source: str) -> None:
+    """Refuse labels that cannot be meant.
+
+    That is: one class only, spellings that differ in case or blanks alone, and trusted labels of
+    which none is a training label.
+    """
+    found = [set(train), set(trusted or train)]
+    if len(found[0]) == 1:
+        raise UsageError(f"{source}: all rows have the label {train[0]!r}; at least 2 are needed")
+    spellings: dict[str, str] = {}
+    for name in sorted(found[0] | found[1]):
+        other = spellings.setdefault("".join(name.split()).casefold(), name)
+        if other != name:
+            raise UsageError(
+                f"{source}: the labels {other!r} and {name!r} differ in case or blanks only; "
+                "write them alike, in trusted and test data too"
+            )
+    if not found[0] & found[1]:
+        ours, theirs = (", ".join(map(repr, sorted(names)[:5])) for names in found)
+        raise UsageError(
+            f"trusted: its labels ({theirs}) and those of {source} ({ours}) have nothing in common"
+        )
 
 
 def class_numbers(names: Sequence[str], classes: Sequence[str], source: str) -> Tensor:

@@ -16,6 +16,7 @@ from torch import Tensor
 
 from diw.data.dataset import as_float
 from diw.data.encoding import ImageRows
+from diw.data.notes import Note
 from diw.errors import UsageError, one_line
 
 if TYPE_CHECKING:
@@ -31,6 +32,9 @@ SUFFIXES = frozenset(
     {".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff", ".pgm", ".ppm"}
 )
 """Files with other extensions are ignored."""
+
+FORMATS = ("PNG", "JPEG", "BMP", "GIF", "WEBP", "TIFF", "PPM")
+"""What such files may hold, whatever they are named: an EPS would be run by Ghostscript."""
 
 LARGEST = 224
 """Images of one size up to this side keep it."""
@@ -78,7 +82,7 @@ def _images(entries: list[Path], folder: Path) -> list[Path]:
     return images
 
 
-def fit_images(folder: ImageFiles) -> tuple[ImageRows, tuple[str, ...]]:
+def fit_images(folder: ImageFiles) -> tuple[ImageRows, tuple[Note, ...]]:
     """The shape to which all images of the folder are resized, and notes for the user.
 
     Opens every file once (headers only), so a file that is not an image is found now.
@@ -94,8 +98,8 @@ def fit_images(folder: ImageFiles) -> tuple[ImageRows, tuple[str, ...]]:
     if len(sizes) == 1 and max(height, width) <= LARGEST:
         return ImageRows((channels, height, width)), ()
     what = f"{len(sizes)} different sizes" if len(sizes) > 1 else f"{height} x {width} pixels"
-    note = f"{folder.source}: images of {what} are resized to {COMMON} x {COMMON}"
-    return ImageRows((channels, COMMON, COMMON)), (note,)
+    text = f"images of {what} are resized to {COMMON} x {COMMON}"
+    return ImageRows((channels, COMMON, COMMON)), (Note(folder.source, text),)
 
 
 @final
@@ -161,7 +165,7 @@ def open_image(path: Path) -> Generator["Image"]:
             with warnings.catch_warnings():
                 # Pillow warns from its own limit on; ours is checked below.
                 warnings.simplefilter("ignore", PIL.Image.DecompressionBombWarning)
-                image = PIL.Image.open(file)
+                image = PIL.Image.open(file, formats=FORMATS)
         except Exception as error:  # decoders raise many kinds for broken files
             raise UsageError(f"{path}: not an image: {one_line(error)}") from None
         if image.width * image.height > MAX_PIXELS:

@@ -15,7 +15,7 @@ from diw.data.benchmarks import (
 )
 from diw.data.checks import check_parts
 from diw.data.dataset import Bundle
-from diw.data.encoding import Encoding, class_list
+from diw.data.encoding import Encoding, check_labels, class_list
 from diw.data.own import READABLE, Raw, encode, fit, read_raw, shared_label
 from diw.errors import UsageError
 
@@ -28,6 +28,7 @@ def load(
     label: str | None = None,
     allow_leaks: bool = False,
     synthetic_ok: bool = False,
+    text_encoding: str | None = None,
     progress: bool = False,
 ) -> Bundle:
     """Read a data set by name or path.
@@ -41,6 +42,7 @@ def load(
         label: The column (CSV, Parquet), array (.npz) or file (.npy) that holds the labels.
         allow_leaks: Accept test rows that are also in the training or trusted data.
         synthetic_ok: Use generated images, named synthetic, where a benchmark is missing.
+        text_encoding: Of CSV files that are not UTF-8, such as `"latin-1"`.
         progress: Show a bar while downloading.
     """
     name = str(data) if data is not None else EMBEDDED
@@ -48,9 +50,12 @@ def load(
     if own and not Path(name).exists():
         known = ", ".join([EMBEDDED, *BENCHMARKS])
         raise UsageError(f"data: there is no {name!r}; choose {known}, or a path: {READABLE}")
-    train = read_raw(Path(name), label) if own else None  # its faults are named first
+    # The training file comes first, so that its faults are named first.
+    train = read_raw(Path(name), label, text_encoding=text_encoding) if own else None
     raw = {
-        part: read_raw(Path(file), shared_label(label) if own else label)
+        part: read_raw(
+            Path(file), shared_label(label) if own else label, text_encoding=text_encoding
+        )
         for part, file in (("trusted", trusted), ("test", test))
         if file is not None
     }
@@ -86,6 +91,7 @@ def _load_own(path: Path, raw: Raw, label: str | None, trusted: Raw | None) -> B
     """Training rows of your own: they decide the encoding, with the trusted ones the classes."""
     rows, notes = fit(raw)
     names = [*(raw.labels or ()), *(trusted.labels or () if trusted else ())]
+    check_labels(raw.labels or (), trusted.labels if trusted else None, str(path))
     encoding = Encoding(class_list(names, str(path)), rows, label)
     read = encode(raw, encoding)
     return Bundle(

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from diw.data.arrays import ArrayFile, array_inputs, fit_array, read_npy, read_npz
+from diw.data.columns import fit_table, table_inputs, words_of
 from diw.data.dataset import Dataset, Inputs
 from diw.data.encoding import (
     Encoding,
@@ -19,10 +20,13 @@ from diw.data.encoding import (
     plain_name,
 )
 from diw.data.images import SUFFIXES, ImageFiles, ImageInputs, fit_images, list_images
-from diw.data.tables import TableFile, fit_table, read_csv, read_parquet, table_inputs, words_of
+from diw.data.notes import Note
+from diw.data.tables import CSV_ENDINGS, TableFile, read_csv, read_parquet
 from diw.errors import UsageError
 
-READABLE = ".npz, .npy, .csv, .tsv, .parquet, or a folder with one subfolder of images per class"
+READABLE = (
+    ".npz, .npy, .csv, .tsv, .csv.gz, .parquet, or a folder with one subfolder of images per class"
+)
 """What can be read, for messages."""
 
 WHERE_LABELS = (
@@ -69,7 +73,7 @@ class FileRows:
     inputs: Inputs
     targets: Tensor | None
     names: tuple[str, ...] | None
-    notes: tuple[str, ...]
+    notes: tuple[Note, ...]
 
     def dataset(self, classes: tuple[str, ...]) -> Dataset:
         """The rows with their labels, which they must have."""
@@ -78,13 +82,25 @@ class FileRows:
         return Dataset(self.inputs, self.targets, classes)
 
 
-def read_raw(path: Path, label: str | None, *, need_labels: bool = True) -> Raw:
+def read_raw(
+    path: Path,
+    label: str | None,
+    *,
+    need_labels: bool = True,
+    text_encoding: str | None = None,
+) -> Raw:
     """A file or folder, not yet encoded; its extension decides how it is read.
 
-    Without `need_labels`, labels in the file are ignored.
+    Args:
+        path: The file or folder.
+        label: The column, array or file of the labels.
+        need_labels: If False, labels in the file are ignored.
+        text_encoding: Of a CSV file that is not UTF-8.
     """
     if not path.exists():
         raise UsageError(f"{path}: no such file, folder or data set name; readable are {READABLE}")
+    if not path.is_file() and not path.is_dir():
+        raise UsageError(f"{path}: is a pipe or a device, not a file; save the data first")
     suffix = path.suffix.lower()
     if (path / "X.npy").is_file():
         raw = _from_arrays(path / "X.npy", label, need_labels)
@@ -93,8 +109,8 @@ def read_raw(path: Path, label: str | None, *, need_labels: bool = True) -> Raw:
         raw = Raw(images, images.labels)
     elif suffix in (".npz", ".npy"):
         raw = _from_arrays(path, label, need_labels)
-    elif suffix in (".csv", ".tsv"):
-        raw = _from_table(read_csv(path), label, need_labels)
+    elif path.name.lower().endswith(CSV_ENDINGS):
+        raw = _from_table(read_csv(path, text_encoding), label, need_labels)
     elif suffix in (".parquet", ".pq"):
         raw = _from_table(read_parquet(path), label, need_labels)
     elif suffix in SUFFIXES:
@@ -108,7 +124,7 @@ def read_raw(path: Path, label: str | None, *, need_labels: bool = True) -> Raw:
     return raw
 
 
-def fit(raw: Raw) -> tuple[ImageRows | TableRows, tuple[str, ...]]:
+def fit(raw: Raw) -> tuple[ImageRows | TableRows, tuple[Note, ...]]:
     """How such rows are encoded, learned from the training data, and notes for the user."""
     match raw.content:
         case ArrayFile():
@@ -121,7 +137,7 @@ def fit(raw: Raw) -> tuple[ImageRows | TableRows, tuple[str, ...]]:
 
 def encode(raw: Raw, encoding: Encoding) -> FileRows:
     """The rows as inputs and class numbers, read as `encoding` says."""
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
     names: tuple[str, ...] | None = None
     rows = encoding.rows
     match raw.content, rows:
@@ -141,7 +157,12 @@ def encode(raw: Raw, encoding: Encoding) -> FileRows:
 
 
 def read_like(
-    path: str | Path, encoding: Encoding, *, label: str | None = None, need_labels: bool = False
+    path: str | Path,
+    encoding: Encoding,
+    *,
+    label: str | None = None,
+    need_labels: bool = False,
+    text_encoding: str | None = None,
 ) -> FileRows:
     """Rows of another file, read as the training data of `encoding` were.
 
@@ -150,9 +171,11 @@ def read_like(
         encoding: From the bundle that was trained on (`Bundle.encoding`).
         label: The column, array or file of the labels, if it is not as in training.
         need_labels: Refuse a file without labels; if False, labels are ignored.
+        text_encoding: Of a CSV file that is not UTF-8.
     """
     label = label or shared_label(encoding.label)
-    return encode(read_raw(Path(path), label, need_labels=need_labels), encoding)
+    raw = read_raw(Path(path), label, need_labels=need_labels, text_encoding=text_encoding)
+    return encode(raw, encoding)
 
 
 def shared_label(label: str | None) -> str | None:

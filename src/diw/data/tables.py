@@ -1,27 +1,24 @@
-"""Tables: CSV and Parquet files as columns of numbers or words, and these as inputs.
-
-Numbers are standardised and words one-hot encoded, as learned from the training table.
-Missing values are filled; what was filled or left out is in the notes.
-"""
+"""Table files, CSV and Parquet, as columns of numbers or words."""
 
 import csv
+import gzip
+import zlib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from io import StringIO
 from pathlib import Path
 from typing import Any, TextIO
 
 import numpy as np
 import numpy.typing as npt
-import torch
 
-from diw.data.dataset import TensorInputs
-from diw.data.encoding import CategoryColumn, Feature, NumberColumn, TableRows
 from diw.errors import UsageError, one_line
 
 MAX_CELLS = 50_000_000
 """The most cells of a CSV file that are read: they are Python strings, 3 to 4 GB at worst."""
+
+MAX_LINE = 1 << 26
+"""The longest line of a CSV file, in characters."""
 
 MISSING = frozenset({"", "?", "na", "n/a", "nan", "null", "none"})
 """Cells that hold no value, in lower case and without blanks around them."""
@@ -29,17 +26,13 @@ MISSING = frozenset({"", "?", "na", "n/a", "nan", "null", "none"})
 LABELS = ("label", "y", "target", "class")
 """Columns taken for the label when none is named."""
 
+CSV_ENDINGS = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
+
 Cells = npt.NDArray[np.float64] | list[str | None]
 """One column: words with None for missing ones; numbers with NaN where the file has types."""
 
 MAX_BYTES = 1 << 31
 """What the columns may take unpacked (2 GB)."""
-
-MAX_VALUES = 100
-"""A column with more different words is left out: it holds names or keys, not categories."""
-
-MAX_NUMBERS = 1 << 29
-"""Encoded numbers (rows times columns) that are held in memory, 2 GB of them."""
 
 
 @dataclass(frozen=True)
@@ -61,13 +54,17 @@ class TableFile:
         return None
 
 
-def read_csv(path: Path) -> TableFile:
-    """A CSV file with a header line; commas, semicolons or tabs, UTF-8.
+def read_csv(path: Path, text_encoding: str | None = None) -> TableFile:
+    """A CSV file with a header line: commas, semicolons or tabs; `.gz` is unpacked.
 
     Every line must have as many cells as the header.
+
+    Args:
+        path: The file.
+        text_encoding: How its characters are encoded; UTF-8 by default.
     """
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
+        with _open_text(path, text_encoding) as file:
             names, lines = _read_lines(file, str(path))
             cells: list[list[str | None]] = [[] for _ in names]
             for row, (number, line) in enumerate(lines):
@@ -82,10 +79,18 @@ def read_csv(path: Path) -> TableFile:
                 for column, cell in zip(cells, line, strict=True):
                     word = cell.strip()
                     column.append(None if word.lower() in MISSING else word)
-    except UnicodeDecodeError as error:
-        raise UsageError(f"{path}: not UTF-8 text at byte {error.start}") from None
+    except LookupError:
+        raise UsageError(
+            f"encoding: there is no {text_encoding!r}; try latin-1 or cp1252"
+        ) from None
+    except UnicodeError as error:
+        hint = "" if text_encoding else "; if Excel or an old program wrote it: --encoding latin-1"
+        at = f" at byte {error.start}" if isinstance(error, UnicodeDecodeError) else ""
+        raise UsageError(f"{path}: not {text_encoding or 'UTF-8'} text{at}{hint}") from None
     except csv.Error as error:
         raise UsageError(f"{path}: not a CSV file: {error}") from None
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise UsageError(f"{path}: not a readable .gz file: {one_line(error)}") from None
     except OSError as error:
         raise UsageError(f"{path}: cannot be read: {error.strerror}") from None
     rows = len(cells[0])
@@ -94,16 +99,30 @@ def read_csv(path: Path) -> TableFile:
     return TableFile(str(path), dict(zip(names, cells, strict=True)), rows)
 
 
+def _open_text(path: Path, text_encoding: str | None) -> TextIO:
+    opened: Any = gzip.open if path.suffix.lower() == ".gz" else open
+    return opened(path, "rt", encoding=text_encoding or "utf-8-sig", newline="")
+
+
 def _read_lines(file: TextIO, source: str) -> tuple[list[str], Iterator[tuple[int, list[str]]]]:
     """The header, and the lines below it with their numbers; empty lines are skipped."""
-    header = file.readline()
+    lines = _bounded(file, source)
+    header = next(lines, "")
     delimiter = max(",;\t", key=header.count)
-    names = [name.strip() for name in next(csv.reader(StringIO(header), delimiter=delimiter), [])]
+    names = [name.strip() for name in next(csv.reader([header], delimiter=delimiter), [])]
     if not any(names):
         raise UsageError(f"{source}: the first line must name the columns")
     _refuse_twins(names, source)
-    reader = csv.reader(file, delimiter=delimiter, strict=True)
+    reader = csv.reader(lines, delimiter=delimiter, strict=True)
     return names, ((reader.line_num + 1, line) for line in reader if line)
+
+
+def _bounded(file: TextIO, source: str) -> Iterator[str]:
+    """The lines of a file, as long as none would fill the memory."""
+    while line := file.readline(MAX_LINE):
+        if len(line) == MAX_LINE:
+            raise UsageError(f"{source}: not a CSV file: a line of {MAX_LINE:,} characters")
+        yield line
 
 
 def read_parquet(path: Path) -> TableFile:
@@ -161,150 +180,6 @@ def _cells(path: Path, name: str, column: Any) -> Cells:
         values = column.cast(pyarrow.float64(), safe=False).to_numpy()
         return np.array(values, np.float64)  # a null has become NaN
     if pyarrow.types.is_string(kind) or pyarrow.types.is_large_string(kind):
-        words: list[str | None] = column.to_pylist()
-        return [None if word is None or word.strip().lower() in MISSING else word for word in words]
+        words = [None if word is None else word.strip() for word in column.to_pylist()]
+        return [None if word is None or word.lower() in MISSING else word for word in words]
     raise UsageError(f"{path}: column {name!r} has type {kind}; numbers and text can be used")
-
-
-def numbers_of(cells: Cells) -> npt.NDArray[np.float64] | None:
-    """(n,) numbers, NaN where missing; None when a cell is neither a number nor missing."""
-    if not isinstance(cells, list):
-        return cells
-    try:
-        return np.array([np.nan if word is None else float(word) for word in cells], np.float64)
-    except ValueError:
-        return None
-
-
-def words_of(cells: Cells) -> list[str | None]:
-    """The column as words; whole numbers of a typed file without a point."""
-    if isinstance(cells, list):
-        return cells
-    return [
-        None if np.isnan(value) else str(int(value)) if value.is_integer() else repr(value)
-        for value in cells.tolist()
-    ]
-
-
-def fit_table(table: TableFile, leave_out: Sequence[str]) -> tuple[TableRows, tuple[str, ...]]:
-    """How each feature column is encoded, learned from this table, and notes for the user.
-
-    Args:
-        table: The training data.
-        leave_out: Columns that are not features.
-    """
-    columns: list[Feature] = []
-    notes: list[str] = []
-    for name, cells in table.columns.items():
-        if name in leave_out:
-            continue
-        column, more = _fit_column(table, name, cells)
-        notes += more
-        if column is not None:
-            columns.append(column)
-    rows = TableRows(tuple(columns))
-    if rows.width == 0:
-        raise UsageError(f"{table.source}: no column besides the label can be used")
-    return rows, tuple(notes)
-
-
-def table_inputs(
-    table: TableFile, rows: TableRows, leave_out: Sequence[str] = ()
-) -> tuple[TensorInputs, tuple[str, ...]]:
-    """The table encoded (n, width) float32 as `rows` says, and notes for the user."""
-    lacking = [column.name for column in rows.columns if column.name not in table.columns]
-    if lacking:
-        raise UsageError(
-            f"{table.source}: lacks the columns {', '.join(map(repr, lacking[:5]))} of the "
-            "training data"
-        )
-    if table.rows * rows.width > MAX_NUMBERS:
-        raise UsageError(
-            f"{table.source}: {table.rows} rows of {rows.width} numbers are too many for memory; "
-            "save them as .npy"
-        )
-    encoded = np.zeros((table.rows, rows.width), np.float32)
-    notes: list[str] = []
-    place = 0
-    for column in rows.columns:
-        cells = table.columns[column.name]
-        if isinstance(column, NumberColumn):
-            encoded[:, place], more = _standardise(table, column, cells)
-            place += 1
-        else:
-            more = _one_hot(table, column, cells, encoded[:, place : place + len(column.values)])
-            place += len(column.values)
-        notes += more
-    known = {column.name for column in rows.columns} | set(leave_out)
-    extra = [name for name in table.columns if name not in known]
-    if extra:
-        notes.append(f"{table.source}: columns not used: {', '.join(extra[:10])}")
-    return TensorInputs(torch.from_numpy(encoded)), tuple(notes)
-
-
-def _fit_column(table: TableFile, name: str, cells: Cells) -> tuple[Feature | None, list[str]]:
-    numbers = numbers_of(cells)
-    if numbers is None:
-        counts = Counter(word for word in words_of(cells) if word is not None)
-        if len(counts) > MAX_VALUES:
-            reason = f"has {len(counts)} different values; it is not used"
-            return None, [f"{table.source}: column {name!r} {reason}"]
-        return CategoryColumn(name, tuple(sorted(counts))), []
-    _refuse_infinite(table, name, numbers)
-    present = numbers[~np.isnan(numbers)]
-    if not len(present):
-        return None, [f"{table.source}: column {name!r} is empty and not used"]
-    mean, scale = float(present.mean()), float(present.std())
-    if not scale > 1e-12 * max(1.0, abs(mean)):
-        scale = 1.0  # a constant column becomes zeros
-    return NumberColumn(name, mean, scale), []
-
-
-def _standardise(
-    table: TableFile, column: NumberColumn, cells: Cells
-) -> tuple[npt.NDArray[np.float32], list[str]]:
-    numbers = numbers_of(cells)
-    if numbers is None:
-        words = words_of(cells)
-        row = next(row for row, word in enumerate(words) if numbers_of([word]) is None)
-        raise UsageError(
-            f"{table.source}: {words[row]!r} in row {row} of column {column.name!r} is not a "
-            "number, as it was in the training data"
-        )
-    _refuse_infinite(table, column.name, numbers)
-    missing = np.isnan(numbers)
-    filled = np.where(missing, column.mean, numbers)
-    notes: list[str] = []
-    if missing.any():
-        count = f"{int(missing.sum())} of {len(numbers)} values missing"
-        notes = [f"{table.source}: column {column.name!r}: {count}, set to the mean"]
-    return ((filled - column.mean) / column.scale).astype(np.float32), notes
-
-
-def _one_hot(
-    table: TableFile, column: CategoryColumn, cells: Cells, into: npt.NDArray[np.float32]
-) -> list[str]:
-    place = {value: number for number, value in enumerate(column.values)}
-    words = words_of(cells)
-    missing = sum(word is None for word in words)
-    unseen = 0
-    for row, word in enumerate(words):
-        if word in place:
-            into[row, place[word]] = 1
-        elif word is not None:
-            unseen += 1
-    notes: list[str] = []
-    for count, what in ((missing, "missing"), (unseen, "not in the training data")):
-        if count:
-            share = f"{count} of {len(words)} values {what}"
-            notes.append(f"{table.source}: column {column.name!r}: {share}, encoded as zeros")
-    return notes
-
-
-def _refuse_infinite(table: TableFile, name: str, cells: npt.NDArray[np.float64]) -> None:
-    wrong = np.flatnonzero(np.isinf(cells) | (np.abs(cells) > 1e30))
-    if len(wrong):
-        raise UsageError(
-            f"{table.source}: {cells[wrong[0]]:g} in row {int(wrong[0])} of column {name!r} is too "
-            "large"
-        )

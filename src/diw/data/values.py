@@ -8,8 +8,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from diw.data.arrays import read_array
 from diw.data.encoding import Encoding, Feature, NumberColumn, TableRows
-from diw.data.own import encode, fit, read_raw
+from diw.data.notes import Note
+from diw.data.own import Raw, encode, fit, read_raw
 from diw.data.tables import TableFile
 from diw.errors import UsageError
 
@@ -23,11 +25,16 @@ class ValuePair:
 
     train: Values
     trusted: Values
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
 
 
 def read_values(
-    train: Path, trusted: Path, *, drop: tuple[str, ...] = (), raw: bool = False
+    train: Path,
+    trusted: Path,
+    *,
+    drop: tuple[str, ...] = (),
+    raw: bool = False,
+    text_encoding: str | None = None,
 ) -> ValuePair:
     """Two files as values to match.
 
@@ -40,10 +47,14 @@ def read_values(
         trusted: Another such file with the same columns.
         drop: Columns of a table that are not to be matched (labels, row numbers).
         raw: Take numbers as they are.
+        text_encoding: Of CSV files that are not UTF-8.
     """
     if _is_array(train) != _is_array(trusted):
         raise UsageError(f"{trusted}: give both as arrays, or both as tables, like {train}")
-    pair = _arrays(train, trusted, raw) if _is_array(train) else _tables(train, trusted, drop, raw)
+    if _is_array(train):
+        pair = _arrays(train, trusted, raw)
+    else:
+        pair = _tables(train, trusted, drop, raw, text_encoding)
     for path, values in ((train, pair.train), (trusted, pair.trusted)):
         if not len(values):
             raise UsageError(f"{path}: it has no rows")
@@ -75,25 +86,21 @@ def _arrays(train: Path, trusted: Path, raw: bool) -> ValuePair:
 
 
 def _read_array(path: Path) -> Values:
-    try:
-        content = np.load(path, allow_pickle=False)
-        if not isinstance(content, np.ndarray):
-            names = list(content.files)
-            if "X" not in names and len(names) != 1:
-                raise UsageError(f"{path}: no array X in it (it holds: {', '.join(names)})")
-            content = content["X" if "X" in names else names[0]]
-    except UsageError:
-        raise
-    except (ValueError, OSError, EOFError, KeyError) as error:
-        raise UsageError(f"{path}: not a readable array file: {error}") from None
+    content = np.asarray(read_array(path))
     if content.ndim == 0 or content.dtype.kind not in "fiub":
         raise UsageError(f"{path}: expected rows of numbers, got {content.dtype} {content.shape}")
     values = content if content.dtype.kind == "f" else content.astype(np.float64)
     return values.reshape(len(values), -1) if values.ndim > 1 else values
 
 
-def _tables(train: Path, trusted: Path, drop: tuple[str, ...], raw: bool) -> ValuePair:
-    ours = replace(read_raw(train, None, need_labels=False), not_features=drop)
+def _tables(
+    train: Path, trusted: Path, drop: tuple[str, ...], raw: bool, text_encoding: str | None
+) -> ValuePair:
+    def read(path: Path) -> Raw:
+        found = read_raw(path, None, need_labels=False, text_encoding=text_encoding)
+        return replace(found, not_features=drop)
+
+    ours = read(train)
     if isinstance(ours.content, TableFile):
         for name in drop:
             if name not in ours.content.columns:
@@ -105,7 +112,7 @@ def _tables(train: Path, trusted: Path, drop: tuple[str, ...], raw: bool) -> Val
     alone = len(rows.columns) == 1 and isinstance(rows.columns[0], NumberColumn)
     if raw or alone:
         rows = TableRows(tuple(_as_is(column) for column in rows.columns))
-    theirs = replace(read_raw(trusted, None, need_labels=False), not_features=drop)
+    theirs = read(trusted)
     encoding = Encoding((), rows)
     values: list[Values] = []
     for raw_rows in (ours, theirs):

@@ -71,7 +71,11 @@ def _describe(spec: RunSpec, run: Run) -> None:
     bundle, split = load_bundle(spec), load_split(spec)
     if bundle.encoding is not None:
         write_encoding(run, bundle.encoding, _model_name(spec), split.train.shape)
-    facts = {"scored_on": split.scored_on, **split.facts, "notes": list(bundle.notes)}
+    facts = {
+        "scored_on": split.scored_on,
+        **split.facts,
+        "notes": [str(note) for note in bundle.notes],
+    }
     write_json(run.folder / "facts.json", facts)
 
 

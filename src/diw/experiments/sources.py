@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import torch
 
-from diw.data import BENCHMARKS, Bundle, find, load
+from diw.data import BENCHMARKS, EMBEDDED, Bundle, find, load
 from diw.data.arrays import beside
 from diw.data.split import Split, Trusted, make_split, parse_trusted, stratified
 from diw.records import RunSpec
@@ -16,7 +16,7 @@ from diw.weighting import make
 
 Data = TypeVar("Data", Bundle, Split)
 
-_READ = ("data", "test", "label", "allow_leaks", "synthetic_ok")
+_READ = ("data", "test", "label", "allow_leaks", "synthetic_ok", "text_encoding")
 """Fields of a spec that decide what is read."""
 _DRAWN = ("shift", "trusted", "trusted_in_train", "train_samples", "test_samples", "seed")
 """Fields of a spec that decide what is drawn from it."""
@@ -37,7 +37,7 @@ def with_method(spec: RunSpec, name: str, fields: Mapping[str, Any] | None = Non
 def stamp(spec: RunSpec) -> RunSpec:
     """The spec with size and time of every file it reads, so that a changed file is another run."""
     named = [spec.data, spec.test, spec.trusted if isinstance(spec.trusted, str) else None]
-    files = [name for name in named if name and not _is_named(name) and Path(name).exists()]
+    files = [name for name in named if name and is_own(name) and Path(name).exists()]
     files += [str(other) for name in files for other in _belonging(Path(name), spec.label)]
     return replace(spec, files={name: _stamp(Path(name)) for name in files})
 
@@ -60,6 +60,7 @@ def load_bundle(spec: RunSpec, *, progress: bool = False) -> Bundle:
             label=spec.label,
             allow_leaks=spec.allow_leaks,
             synthetic_ok=spec.synthetic_ok,
+            text_encoding=spec.text_encoding,
             progress=progress,
         ),
     )
@@ -122,8 +123,9 @@ def _belonging(path: Path, label: str | None) -> list[Path]:
     return [file for file in files if file.is_file()]
 
 
-def _is_named(data: str) -> bool:
-    return data == "embedded" or data in BENCHMARKS
+def is_own(data: str) -> bool:
+    """Whether `data` is a file or folder of the user's, not a data set with a name."""
+    return data != EMBEDDED and data not in BENCHMARKS
 
 
 def _stamp(path: Path) -> list[int]:

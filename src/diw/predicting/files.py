@@ -1,7 +1,8 @@
 """Predictions as files: CSV and Parquet are written batch by batch, .npz at once.
 
 Each row has the predicted class by name and the probability of every class;
-images have their file names before these.
+images have their file names before these. In CSV a name that a spreadsheet would take for a
+formula gets an apostrophe; Parquet and .npz hold names as they are.
 """
 
 import csv
@@ -95,7 +96,21 @@ def _write_csv(
         for batch in batches:
             numbers = ([f"{p:.6g}" for p in row] for row in batch.probabilities.tolist())
             rows = zip(zip(*batch.texts, strict=True), numbers, strict=True)
-            writer.writerows([*texts, *row] for texts, row in rows)
+            writer.writerows([*map(plain_text, texts), *row] for texts, row in rows)
+
+
+def plain_text(text: str) -> str:
+    """A text that no spreadsheet takes for a formula: with an apostrophe before =, +, - or @.
+
+    Numbers are left as they are: −1 and +1 are usual names of classes.
+    """
+    if not text.startswith(("=", "+", "-", "@", "\t", "\r")):
+        return text
+    try:
+        float(text)
+    except ValueError:
+        return f"'{text}"
+    return text
 
 
 def _write_parquet(

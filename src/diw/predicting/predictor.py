@@ -15,7 +15,7 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from diw.data import Dataset, Encoding, FileRows, Inputs, read_like
+from diw.data import Dataset, Encoding, FileRows, Inputs, Note, read_like
 from diw.errors import UsageError, one_line
 from diw.models import make_model
 from diw.predicting.scores import Scores
@@ -73,20 +73,28 @@ class Predictor:
             model = model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         return cls(model, encoding)
 
-    def read(self, path: Path) -> FileRows:
-        """The rows of a file or folder; labels are ignored."""
-        return read_like(path, self.encoding)
+    def read(self, path: Path, *, text_encoding: str | None = None) -> FileRows:
+        """The rows of a file or folder; labels are ignored.
+
+        Args:
+            path: The file or folder.
+            text_encoding: Of a CSV file that is not UTF-8.
+        """
+        return read_like(path, self.encoding, text_encoding=text_encoding)
 
     def read_labelled(
-        self, path: Path, label: str | None = None
-    ) -> tuple[Dataset, tuple[str, ...]]:
+        self, path: Path, label: str | None = None, *, text_encoding: str | None = None
+    ) -> tuple[Dataset, tuple[Note, ...]]:
         """The rows of a file or folder with their labels, and notes for the user.
 
         Args:
             path: The file or folder.
             label: The column, array or file of the labels, if it is not as in training.
+            text_encoding: Of a CSV file that is not UTF-8.
         """
-        rows = read_like(path, self.encoding, label=label, need_labels=True)
+        rows = read_like(
+            path, self.encoding, label=label, need_labels=True, text_encoding=text_encoding
+        )
         return rows.dataset(self.encoding.classes), rows.notes
 
     def probabilities(self, inputs: Inputs, batch_size: int = BATCH) -> Iterator[NDArray[Any]]:

@@ -235,9 +235,9 @@ def find_runs(path: Path) -> list[Run]:
     if not path.exists():
         raise UsageError(f"{path}: no such run or folder of runs")
     runs = [Run(spec.parent) for spec in sorted(path.rglob("spec.json"))]
-    folders = {run.folder for run in runs}
+    folders = {run.folder.absolute() for run in runs}  # the parent of "." is "." as well
     # A run inside another one's folder is a part of it: its pretraining.
-    return [run for run in runs if run.folder.parent not in folders]
+    return [run for run in runs if run.folder.absolute().parent not in folders]
 
 
 def find_run(path: Path) -> Run:

@@ -151,6 +151,8 @@ class RunSpec:
     """Threads of the run: they can change the last bits of a sum, so they are part of it."""
     observe: tuple[str, ...] = ()
     """What to collect besides metrics and weights: see `diw.training.observers`."""
+    text_encoding: str | None = field(default=None, metadata=LATER)
+    """How characters are encoded in CSV files that are not UTF-8."""
 
     def as_json(self) -> dict[str, Any]:
         """Plain JSON values, the recipe's fields beside the others."""

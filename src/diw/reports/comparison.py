@@ -66,7 +66,7 @@ def compare_runs(runs: Iterable[Run]) -> list[Comparison]:
 def shared_entries(specs: Sequence[RunSpec]) -> dict[str, Any]:
     """The entries that all specs have in common, as JSON values."""
     first, *others = [spec.as_json() for spec in specs]
-    return {k: v for k, v in first.items() if all(other[k] == v for other in others)}
+    return {k: v for k, v in first.items() if all(other.get(k) == v for other in others)}
 
 
 def _setting(spec: RunSpec) -> str:

@@ -70,6 +70,8 @@ class EachBatch(Matching):
         seen_train, seen_trusted = self.see(step)
         z_train = self.transform(step.train, seen_train)
         z_trusted = self.transform(step.trusted, seen_trusted)
+        self.refuse_wrong_inputs(step.train, z_train, "training")
+        self.refuse_wrong_inputs(step.trusted, z_trusted, "trusted")
         if self._classwise is not None:
             return self._classwise.match(
                 step, z_train, z_trusted, solve=self.solve, bound=self.bound

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 
 from diw.errors import RunError, UsageError
 from diw.matching import Match, MatchOptions, kmm_batch
-from diw.step.batch import Outputs
+from diw.step.batch import Batch, Outputs, first_tensor
 from diw.step.probe import Tap, unwrap
 from diw.step.step import Step
 from diw.step.transforms import Transform, hidden_outputs, logits, loss_values, raw_inputs
@@ -80,6 +80,20 @@ class Matching(MatchOptions, Weighting):
             solver=self.solver,
             on_failure="warn",
         )
+
+    def refuse_wrong_inputs(self, batch: Batch, z: Tensor, part: str) -> None:
+        """Where the values z (n, …) to match are not finite because the inputs are not, say so."""
+        if z.isfinite().all():
+            return
+        inputs = first_tensor(batch.inputs)
+        wrong = ~inputs.isfinite().flatten(1).all(1)
+        if wrong.any():
+            place = int(wrong.nonzero()[0])
+            index = "" if batch.index is None else f" (sample {int(batch.index[place])})"
+            raise RunError(
+                f"{self.name}: the inputs of a {part} batch are NaN or infinite in row "
+                f"{place}{index}; fill in or drop such rows"
+            )
 
     def _finite(self, z: Tensor) -> Tensor:
         if not z.isfinite().all():

@@ -167,7 +167,7 @@ def test_generated_images_are_named_synthetic(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     bundle = load("cifar-100", synthetic_ok=True)
     assert "synthetic" in bundle.name
-    assert "synthetic" in bundle.notes[0]
+    assert "synthetic" in str(bundle.notes[0])
     assert bundle.train.shape == (3, 32, 32)
     assert bundle.train.class_counts.tolist() == [20] * 100
     again = load("cifar-100", synthetic_ok=True)

@@ -13,6 +13,7 @@ from diw.data.benchmarks.catalogue import Benchmark, DataFile
 from diw.data.benchmarks.files import read_content
 from diw.data.dataset import Bundle, Dataset, TensorInputs
 from diw.data.encoding import Encoding, ImageRows
+from diw.data.notes import Note
 from diw.errors import RunError
 from diw.seeding import numpy_generator
 
@@ -28,7 +29,7 @@ def read_benchmark(benchmark: Benchmark, folder: Path) -> Bundle:
     return clean_images(benchmark.name, train, test)
 
 
-def clean_images(name: str, train: Dataset, test: Dataset, notes: tuple[str, ...] = ()) -> Bundle:
+def clean_images(name: str, train: Dataset, test: Dataset, notes: tuple[Note, ...] = ()) -> Bundle:
     """A data set of images whose labels are all clean."""
     channels, height, width = train.shape
     return Bundle(
@@ -103,5 +104,5 @@ def synthetic_like(benchmark: Benchmark, rows: int = 2000) -> Bundle:
 
     train = part(rows // len(benchmark.classes))
     test = part(rows // 5 // len(benchmark.classes))
-    note = f"synthetic: generated images stand in for {benchmark.name}"
+    note = Note("", f"synthetic: generated images stand in for {benchmark.name}")
     return clean_images(f"{benchmark.name} (synthetic)", train, test, (note,))

@@ -1,0 +1,35 @@
+"""What a setting is by default: the user's own data are taken as they are."""
+
+import json
+from pathlib import Path
+
+from tests.own_data import diw, done, write_csv
+
+
+def files(folder: Path) -> list[str | Path]:
+    train, trusted = (
+        write_csv(folder / "train.csv", 60, 1),
+        write_csv(folder / "trusted.csv", 20, 2),
+    )
+    return ["--data", train, "--trusted", trusted, "--label", "status", "--device", "cpu"]
+
+
+def test_no_noise_is_added_to_ones_own_data(tmp_path: Path) -> None:
+    call = ["compare", *files(tmp_path), "--epochs", "1", "--seeds", "1", "--jobs", "1"]
+    call += ["--methods", "uniform", "--out", tmp_path / "runs", "--json", tmp_path / "r.json"]
+    done(*call)
+    assert json.loads((tmp_path / "r.json").read_text())["spec"]["shift"] == "none"
+    done(*call, "--shift", "symmetric:0.2")
+    assert json.loads((tmp_path / "r.json").read_text())["spec"]["shift"] == "symmetric:0.2"
+
+
+def test_notes_are_one_line_per_file(tmp_path: Path) -> None:
+    call = ["train", *files(tmp_path), "--epochs", "1"]
+    code, _, error = diw(*call, "--out", tmp_path / "a")
+    assert code == 0
+    said = [line for line in error.splitlines() if line.startswith("note:")]
+    assert [line.split(": ")[1].rpartition("/")[2] for line in said] == ["train.csv", "trusted.csv"]
+    code, _, error = diw(*call, "--out", tmp_path / "b", "--verbose")
+    assert code == 0
+    assert sum(line.startswith("note:") for line in error.splitlines()) == 4
+    assert len(json.loads((tmp_path / "a" / "facts.json").read_text())["notes"]) == 4
