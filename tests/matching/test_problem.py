@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from diw.errors import DIWWarning
 from diw.matching import kmm
 
 RNG = np.random.default_rng(0)
@@ -110,6 +111,20 @@ BAD = {
     "z_train: has masked": (np.ma.masked_invalid([1.0, np.nan]), [1.0], {}),
     "z_train: has complex": (np.array([1.0 + 1j]), [1.0], {}),
     "z_trusted: has complex": (torch.ones(2), torch.ones(2, dtype=torch.complex64), {}),
+    "z_train: holds dates": (np.array(["2020-01-01", "NaT"], "M8[D]"), [1.0], {}),
+    "z_trusted: holds dates": ([1.0], np.array([1, "NaT"], "m8[D]"), {}),
+    "z_train: is a meta": (torch.ones(5, device="meta"), torch.ones(3), {}),
+    "z_trusted: is a meta": (torch.ones(5), torch.ones(3, device="meta"), {}),
+    "z_train: is not a dense array": ([10**400], [1.0], {}),
+    "z_train: holds NaN or": ([[np.inf, -1.7e308]] * 600, [[1.0, 1.0]], {}),
+    "bound: must be a number, not array([1., 2.])": ([1.0], [1.0], {"bound": np.array([1.0, 2])}),
+    "bound: must be a number, not array([5.])": ([1.0], [1.0], {"bound": np.array([5.0])}),
+    "bound: must be a number, not tensor": ([1.0], [1.0], {"bound": torch.ones(2)}),
+    "bound: must be a number, not 1000": ([1.0], [1.0], {"bound": 10**400}),
+    "gamma: must be a number": ([1.0], [1.0], {"gamma": torch.ones((), device="meta")}),
+    "slack: must be a number": ([1.0], [1.0], {"slack": np.ones(3)}),
+    "rank: must be a number": ([1.0], [1.0], {"rank": np.array([1, 2])}),
+    "solver: must be": ([1.0], [1.0], {"solver": np.array(["diw", "diw"])}),
     "tol: must be a number": ([1.0], [1.0], {"tol": "a"}),
     "bound: must be a number": ([1.0], [1.0], {"bound": None}),
     "rank: must be a whole": ([1.0], [1.0], {"rank": 1.5}),
@@ -136,3 +151,44 @@ def test_no_warnings_escape():
         warnings.simplefilter("error")
         kmm(np.array([1e308, -1e308, 1e-320]), np.array([0.0]), gamma="quantile:0.99")
         kmm(np.array([1e-320, 3e-320]), np.array([1e-320]), gamma="median")
+
+
+@pytest.mark.parametrize("d", [1, 3])
+@pytest.mark.parametrize("far", [1e150, 1e155, 1.7e308, -1.7e308])
+def test_one_value_far_away_changes_nothing_for_the_others(d, far):
+    rng = np.random.default_rng(0)
+    train, trusted = rng.normal(size=(60, d)), rng.normal(0.5, 1, (30, d))
+    moderate, extreme = (np.vstack([train, np.full((1, d), x)]) for x in (1e6, far))
+    wanted = kmm(moderate, trusted, gamma=0.5)
+    match = kmm(extreme, trusted, gamma=0.5)
+    error = np.linalg.norm(match.weights - wanted.weights)
+    assert error <= match.error_bound + wanted.error_bound
+
+
+def test_values_far_apart_keep_the_kernel_within_their_clusters():
+    cluster, gamma = np.array([0.0, 1.0, 2.5]), 0.7
+    train = np.r_[-1.7e308, cluster, 1e160, 1e160, 1.7e308]
+    match = kmm(train, cluster[:2], gamma=gamma, ridge=1e-2, slack=1.0)
+    K = np.zeros((7, 7))
+    K[0, 0] = K[6, 6] = 1.0
+    K[4:6, 4:6] = 1.0
+    K[1:4, 1:4] = np.exp(-gamma * (cluster[:, None] - cluster) ** 2)
+    k = np.zeros(7)
+    k[1:4] = K[1:4, 1:3].mean(1) * 7
+    gradient = (K + 1e-2 * np.eye(7)) @ match.weights - k
+    assert np.abs(gradient[match.weights > 0]).max() <= 1e-10
+    assert gradient[match.weights == 0].min() >= -1e-10
+
+
+def test_finite_values_that_cannot_be_centred_are_taken():
+    train = np.full((1200, 2), -1.7e308)
+    train[::50] = 1.7e308
+    match = kmm(train, train[:3], gamma=1.0)
+    assert match.status == "optimal"
+
+
+def test_a_bound_below_one_warns_because_the_mean_cannot_be_one():
+    with pytest.warns(DIWWarning, match="bound: 0.5 is below one") as caught:
+        match = kmm(TRAIN, TRUSTED, bound=0.5)
+    assert caught[0].filename == __file__
+    assert match.weights.max() == 0.5

@@ -2,6 +2,6 @@
 
 from diw.matching.kmm import KMM, kmm, kmm_batch
 from diw.matching.match import Match
-from diw.matching.problem import MatchOptions, Options
+from diw.matching.options import MatchOptions, Options
 
 __all__ = ["KMM", "Match", "MatchOptions", "Options", "kmm", "kmm_batch"]

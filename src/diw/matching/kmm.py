@@ -21,7 +21,8 @@ from diw.matching.gram import Factor, Gram, dense, gram_of
 from diw.matching.interior_point import interior_point
 from diw.matching.match import Match, Solution, certify
 from diw.matching.newton import DualPoint, System, newton
-from diw.matching.problem import Options, Problem, make_problem, with_keywords
+from diw.matching.options import Options, with_keywords
+from diw.matching.problem import Problem, make_problem
 from diw.matching.stopped import stopped
 
 NEWTON_RANK = 40  # up to this rank Newton's method alone is mostly fastest
@@ -147,12 +148,16 @@ class KMM(Options):
 
 def _match_all(pairs: Sequence[tuple[Values, Values]], options: Options) -> list[Match]:
     """Match each (z_train, z_trusted) by itself; small problems are solved side by side."""
-    problems = [make_problem(*pair, options) for pair in pairs]
+    problems: list[Problem] = []
+    for z_train, z_trusted in pairs:  # no comprehension: its frame would hide who is warned
+        problems.append(make_problem(z_train, z_trusted, options))
     if options.solver == "cvxopt":
         grams: list[Gram] = [dense(problem) for problem in problems]
     else:
         grams = [gram_of(problem, options.rank) for problem in problems]
-    found = solve_batched(problems, grams) if options.solver == "diw" else [None] * len(problems)
+    found: list[Solution | None] = [None] * len(problems)
+    if options.solver == "diw" and len(problems) > 1:
+        found = solve_batched(problems, grams)
     matches: list[Match] = []
     for pair, problem, gram, solution in zip(pairs, problems, grams, found, strict=True):
         solution = solution or _solve(problem, gram, options)

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 from diw.matching.backend import Array, Values, like, magnitude
 from diw.matching.gram import Factor, Gram
-from diw.matching.problem import Options, Problem
+from diw.matching.options import Options
+from diw.matching.problem import Problem
 
 EPSILON = 2.3e-16
 

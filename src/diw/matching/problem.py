@@ -1,153 +1,32 @@
-"""What is asked: the options of a match, and the problem that they and the values make.
+"""What is asked: the values of a match, checked, and the problem that they and the options make.
 
-Options and values are checked here, once; everything after relies on it.
+Values are brought to a common scale here, so that nothing after it over- or underflows.
 """
 
-import inspect
 import math
 import sys
-from collections.abc import Callable
+import warnings
 from dataclasses import dataclass
-from functools import wraps
-from typing import Any, Literal, ParamSpec, Protocol, TypeVar, get_args
 
 import numpy as np
 
+from diw.errors import DIWWarning
 from diw.matching.backend import (
     NUMPY,
     Array,
     Backend,
-    BackendName,
     Values,
     backend_for,
     is_tensor,
     magnitude,
+    to_numpy,
 )
-from diw.matching.width import FEATURE_RULE, LOSS_RULE, is_distance, parse_rule, width
-
-Solver = Literal["diw", "stopped", "cvxopt"]
-OnFailure = Literal["raise", "warn"]
+from diw.matching.options import Options
+from diw.matching.width import FEATURE_RULE, LOSS_RULE, is_distance, width
 
 CENTRED_ROWS = 512  # beyond this many rows, distances from differences would be slow
-LARGEST_GAMMA = 1e300  # a larger γ makes K the identity just the same, and never meets ∞ · 0
-
-P = ParamSpec("P")
-Z = TypeVar("Z", contravariant=True)
-R = TypeVar("R", covariant=True)
-
-
-@dataclass(kw_only=True)
-class MatchOptions:
-    """What a match is: its kernel, its constraints, and who solves it."""
-
-    gamma: float | str | None = None
-    """Width of the kernel exp(−γ‖z−z'‖²): a number, a rule such as "quantile:0.01" or "median", or
-    None for the rule that suits the values: "quantile:0.01" for one number per sample, such as
-    losses (the paper's for label noise), "median" for features and inputs."""
-    bound: float = 50.0
-    """B, the largest weight the match may give (the paper: 50, 10 or 100)."""
-    slack: float | None = None
-    """ε, how far the mean weight may be from one; None is (√n−1)/√n."""
-    ridge: float = 1e-5
-    """ω, added to the kernel's diagonal."""
-    solver: Solver = "diw"
-    """"diw" solves the match exactly; "stopped" ends early, where the authors' solver ends, as the
-    paper's results ask; "cvxopt" is the authors' solver itself (extra `released`)."""
-
-    def __post_init__(self) -> None:
-        if isinstance(self.gamma, str):
-            parse_rule(self.gamma)
-        elif self.gamma is not None:
-            _positive("gamma", self.gamma)
-        _positive("bound", self.bound)
-        if self.slack is not None:
-            _number("slack", self.slack)
-            if not 0 <= self.slack < math.inf:
-                raise ValueError(f"slack: must be finite and not negative, not {self.slack}")
-        _positive("ridge", self.ridge)
-        _choice("solver", self.solver, Solver)
-
-
-@dataclass(kw_only=True)
-class Options(MatchOptions):
-    """How a match is computed, besides what it is."""
-
-    tol: float = 1e-8
-    """The largest relative residual that counts as solved."""
-    rank: int | None = None
-    """The largest rank of the kernel's factor. None is no limit up to 8,192 samples; beyond, 100
-    for (n, d) values and up to 512 for (n,). A limit that cuts the kernel short makes the status
-    "approximate"."""
-    max_iterations: int = 200
-    """Steps of a solver before it gives up."""
-    on_failure: OnFailure = "raise"
-    """What to do when `tol` is not reached: raise `MatchingError`, or warn and return the feasible
-    weights found."""
-    backend: BackendName = "auto"
-    """Where to compute: "auto" is NumPy for arrays and CPU tensors, and torch on the tensor's own
-    device otherwise."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        _positive("tol", self.tol)
-        if self.rank is not None:
-            _whole("rank", self.rank)
-        _whole("max_iterations", self.max_iterations)
-        _choice("on_failure", self.on_failure, OnFailure)
-        _choice("backend", self.backend, BackendName)
-
-
-class _WithKeywords(Protocol[Z, P, R]):
-    def __call__(self, z_train: Z, z_trusted: Z, *args: P.args, **kwargs: P.kwargs) -> R: ...
-
-
-def with_keywords(
-    options: Callable[P, Options],
-) -> Callable[[Callable[[Z, Z, Options], R]], _WithKeywords[Z, P, R]]:
-    """Let callers pass the fields of `options` as keywords.
-
-    A function of (z_train, z_trusted, options) becomes one of (z_train, z_trusted, *, gamma=…, …),
-    for `help`, `inspect.signature` and type checkers alike.
-    """
-
-    def decorate(function: Callable[[Z, Z, Options], R]) -> _WithKeywords[Z, P, R]:
-        @wraps(function)
-        def call(z_train: Z, z_trusted: Z, *args: P.args, **kwargs: P.kwargs) -> R:
-            return function(z_train, z_trusted, options(*args, **kwargs))
-
-        own = inspect.signature(function)
-        keywords = inspect.signature(options).parameters.values()
-        parameters = [*list(own.parameters.values())[:2], *keywords]
-        vars(call)["__signature__"] = own.replace(parameters=parameters)
-        return call
-
-    return decorate
-
-
-def _number(name: str, value: Any) -> None:
-    if not hasattr(value, "__float__") or isinstance(value, bool):
-        raise ValueError(f"{name}: must be a number, not {value!r}")
-
-
-def _positive(name: str, value: Any) -> None:
-    _number(name, value)
-    if not 0 < value < math.inf:
-        raise ValueError(f"{name}: must be positive and finite, not {value}")
-
-
-def _whole(name: str, value: Any) -> None:
-    """Check for an integer of any type, at least one."""
-    if not hasattr(value, "__index__") or isinstance(value, bool):
-        raise ValueError(f"{name}: must be a whole number, not {value!r}")
-    if value < 1:
-        raise ValueError(f"{name}: must be at least 1, not {value}")
-
-
-def _choice(name: str, value: Any, kind: Any) -> None:
-    *first, last = get_args(kind)
-    if value not in (*first, last):
-        among = ", ".join(repr(choice) for choice in first)
-        raise ValueError(f"{name}: must be {among} or {last!r}, not {value!r}")
+LARGEST_GAMMA = 1e280  # for values of magnitude one: a narrower kernel would meet underflow
+FAR = 40.0  # in units of 1/√γ: exp(−40²) is 0
 
 
 @dataclass(frozen=True)
@@ -198,8 +77,17 @@ def make_problem(z_train: Values, z_trusted: Values, options: Options) -> Proble
         raise ValueError(
             f"bound: {bound:g} is below 1 - slack = {1 - slack:g}, so no weights reach that mean"
         )
+    if bound < 1:
+        warnings.warn(
+            f"bound: {bound:g} is below one, so the mean weight can be at most {bound:g}",
+            DIWWarning,
+            stacklevel=5,
+        )
     z, unit = _scaled(xp, train, trusted)
     scaled, given = _gamma(options.gamma, z[:n], unit)
+    if scaled > LARGEST_GAMMA:
+        z, unit = _scaled(xp, *_drawn_together(xp, train, trusted, given))
+        scaled = given * unit * unit
     return Problem(xp, z, n, scaled, given, float(options.ridge), float(bound), float(slack))
 
 
@@ -209,12 +97,16 @@ def _values(xp: Backend, name: str, z: Values) -> Array:
         raise ValueError(f"{name}: has masked values; drop or fill them")
     if z.is_complex() if is_tensor(z) else np.iscomplexobj(z):
         raise ValueError(f"{name}: has complex numbers; give real ones")
+    if is_tensor(z) and z.is_meta:
+        raise ValueError(f"{name}: is a meta tensor, which has no values")
+    if getattr(getattr(z, "dtype", None), "kind", "") in ("m", "M"):
+        raise ValueError(f"{name}: holds dates or durations; give numbers")
     try:
         if is_tensor(z):
             z = z.detach()
             z = z.cpu().double().numpy() if xp is NUMPY else z
         values = xp.array(z)
-    except (TypeError, ValueError, RuntimeError):
+    except (TypeError, ValueError, OverflowError, RuntimeError):
         raise ValueError(f"{name}: is not a dense array of numbers") from None
     if values.ndim not in (1, 2) or 0 in values.shape:
         raise ValueError(
@@ -235,11 +127,15 @@ def _scaled(xp: Backend, train: Array, trusted: Array) -> tuple[Array, float]:
     z[:n] = train
     z[n:] = trusted
     if z.ndim == 2 and len(z) > CENTRED_ROWS:
-        z -= xp.median(z[:: len(z) // CENTRED_ROWS])
+        with np.errstate(over="ignore", invalid="ignore"):
+            z -= xp.median(z[:: len(z) // CENTRED_ROWS])
     size = magnitude(z)
     if not size < math.inf:
-        name = "z_trusted" if magnitude(train) < math.inf else "z_train"
-        raise ValueError(f"{name}: holds NaN or infinite values")
+        for name, values in (("z_train", train), ("z_trusted", trusted)):
+            if not magnitude(values) < math.inf:
+                raise ValueError(f"{name}: holds NaN or infinite values")
+        z[:n], z[n:] = train, trusted  # finite values that are too far apart to be centred
+        size = magnitude(z)
     if size == 0:
         return z, 1.0
     unit = 2.0 ** min(math.frexp(size)[1], 1023)
@@ -247,13 +143,37 @@ def _scaled(xp: Backend, train: Array, trusted: Array) -> tuple[Array, float]:
     return z, unit
 
 
+def _drawn_together(xp: Backend, train: Array, trusted: Array, gamma: float) -> tuple[Array, Array]:
+    """The values with every gap in a column cut to `FAR`/√γ: no kernel value changes.
+
+    Across such a gap the kernel is 0 whatever its length. It matters when the largest value is more
+    than 1e140 widths away: divided by that, the distances of the others would vanish.
+    """
+    both = np.concatenate([to_numpy(train), to_numpy(trusted)])
+    columns = both.reshape(len(both), -1)
+    gap = FAR / math.sqrt(gamma)
+    drawn = np.empty_like(columns)
+    for column, out in zip(columns.T, drawn.T, strict=True):
+        order = column.argsort()
+        x = column[order]
+        with np.errstate(over="ignore"):
+            new = np.concatenate([[True], x[1:] - x[:-1] > gap])
+        first = new.nonzero()[0]
+        last = np.append(first[1:], len(x)) - 1
+        starts = np.concatenate([[0.0], (x[last] - x[first] + gap).cumsum()[:-1]])
+        cluster = new.cumsum() - 1
+        out[order] = x - x[first][cluster] + starts[cluster]
+    values = xp.array(drawn.reshape(both.shape))
+    return values[: len(train)], values[len(train) :]
+
+
 def _gamma(gamma: float | str | None, z: Array, unit: float) -> tuple[float, float]:
-    """γ for the scaled values and for the given ones."""
+    """γ for the scaled values, perhaps infinite, and for the given ones."""
     if gamma is None:
         gamma = LOSS_RULE if z.ndim == 1 else FEATURE_RULE
     if not isinstance(gamma, str):
-        return min(float(gamma) * unit * unit, LARGEST_GAMMA), float(gamma)
+        return float(gamma) * unit * unit, float(gamma)
     value = width(z, gamma)
     if is_distance(gamma):
-        return min(value * unit * unit * unit, LARGEST_GAMMA), value * unit
-    return min(value, LARGEST_GAMMA), min(value / unit / unit, sys.float_info.max)
+        return value * unit * unit * unit, min(value * unit, sys.float_info.max)
+    return value, min(value / unit / unit, sys.float_info.max)
