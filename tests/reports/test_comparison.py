@@ -1,3 +1,4 @@
+import re
 import shutil
 from pathlib import Path
 
@@ -19,7 +20,7 @@ def test_runs_of_one_setting_meet_and_others_do_not(tmp_path: Path) -> None:
     make_run(tmp_path, "diw", 1, shift="pair:0.3")
     pair, symmetric = compare_runs(find_runs(tmp_path))
     assert list(pair.methods) == ["diw"]
-    assert list(symmetric.methods) == ["uniform", "diw"]
+    assert list(symmetric.methods) == ["diw", "uniform"]
     assert symmetric.seeds == [1, 2]
     assert [t.seed for t in symmetric.methods["diw"]] == [1, 2]
     assert symmetric.spec.shift == symmetric.shared["shift"] == "symmetric:0.4"
@@ -108,13 +109,14 @@ def test_compare_claims_no_test_below_three_seeds(tmp_path: Path) -> None:
     assert [column.key for column in table.columns] == [
         "method",
         "last_accuracy",
+        "difference",
         "best_accuracy",
         "seconds",
         "ess",
         "weight_auroc",
     ]
     assert not any(cell.strong for row in table.rows for cell in row)
-    assert any("No test is claimed below 3 seeds" in note for note in table.notes)
+    assert any("No verdict below 3 seeds" in note for note in table.notes)
     assert any("peeks at the test set" in note for note in table.notes)
 
 
@@ -128,8 +130,15 @@ def test_compare_marks_from_three_seeds_on(tmp_path: Path) -> None:
         )
     )
     assert verdicts["uniform"] == "worse"
-    assert sorted(verdicts.values()) == ["best", "comparable", "worse"]
-    assert column(table, "method")[0].text == "uniform"
+    assert sorted(verdicts.values()) == ["best", "no clear difference", "worse"]
+    assert verdicts[column(table, "method")[0].text] == "best"
+    assert column(table, "method")[-1].text == "uniform"
+    means = [cell.value for cell in column(table, "last_accuracy")]
+    assert means == sorted(means, reverse=True)
+    assert [cell.strong for cell in column(table, "last_accuracy")] == [True, False, False]
+    best, *others = (cell.text for cell in column(table, "difference"))
+    assert best == "–"
+    assert all(re.fullmatch(r"−\d+\.\d \[[+−]\d+\.\d, [+−]\d+\.\d\]", text) for text in others)
 
 
 def test_compare_shows_balanced_accuracy_where_it_differs(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from diw.reports.statistics import mean_and_std, paired_p_value, standings
+from diw.reports.statistics import mean_and_std, paired_interval, paired_p_value, standings
 
 trials = st.lists(st.floats(0, 1, width=32), min_size=2, max_size=8)
 
@@ -21,6 +21,43 @@ def test_p_value_against_a_worked_example() -> None:
     t = 2 * np.sqrt(3)
     expected = 1 - t / np.sqrt(t**2 + 2)
     assert paired_p_value([2.0, 4.0, 6.0], [1.0, 2.0, 3.0]) == pytest.approx(expected)
+
+
+def test_interval_against_a_worked_example() -> None:
+    # Differences 1, 2, 3: 2 ± 4.302653 / sqrt 3; t with two degrees of freedom, 97.5%.
+    low, high = paired_interval([2.0, 4.0, 6.0], [1.0, 2.0, 3.0])
+    assert (low, high) == (pytest.approx(2 - 2.484138), pytest.approx(2 + 2.484138))
+    with pytest.raises(ValueError, match="at least two trials"):
+        paired_interval([1.0], [2.0])
+
+
+@given(st.lists(st.tuples(st.integers(0, 100), st.integers(0, 100)), min_size=2, max_size=8))
+def test_the_interval_excludes_zero_where_the_test_rejects(pairs: list[tuple[int, int]]) -> None:
+    first, second = zip(*pairs, strict=True)
+    low, high = paired_interval(first, second)
+    assert (low > 0 or high < 0) == (paired_p_value(first, second) < 0.05)
+
+
+def test_a_wide_interval_is_no_clear_difference() -> None:
+    """The worst mean is not called as good as the best without showing how little is known."""
+    found = standings(
+        {
+            "wild": {1: 0.95, 2: 0.93, 3: 0.63},
+            "steady": {1: 0.93, 2: 0.94, 3: 0.935},
+            "best": {1: 0.95, 2: 0.956, 3: 0.953},
+        }
+    )
+    assert (found["wild"].mark, found["steady"].mark) == ("comparable", "worse")
+    low, high = found["wild"].interval or (0, 0)
+    assert low < -0.4 < 0 < high
+    assert found["best"].interval is None
+
+
+def test_two_trials_have_an_interval_and_no_mark() -> None:
+    found = standings({"a": {1: 0.5, 2: 0.6}, "b": {1: 0.6, 2: 0.8}})
+    assert found["a"].difference == pytest.approx(-0.15)
+    assert found["a"].interval is not None
+    assert found["a"].mark is None is found["b"].mark
 
 
 @given(trials, st.floats(0.01, 1))

@@ -9,13 +9,20 @@ import numpy as np
 
 from diw.errors import UsageError
 from diw.records import Run, RunSpec, spec_hash
-from diw.reports.statistics import MARK_FROM, Standing, mean_and_std, standings
+from diw.reports.statistics import MARK_FROM, Mark, Standing, mean_and_std, standings
 from diw.reports.summary import Summary, summarise
 from diw.reports.table import Cell, Column, Table, make_table, number_cell, text_cell
 from diw.reports.words import count, describe
 
 BASELINE = "uniform"
 """What the best method is compared with in the finding, where it is there."""
+
+VERDICTS: dict[Mark, str] = {
+    "best": "best",
+    "comparable": "no clear difference",
+    "worse": "worse",
+}
+"""The marks of the paper's tables in words that do not say more than the test does."""
 
 BEST_NOTE = "† The highest of any epoch. It peeks at the test set: an upper limit, not a result."
 
@@ -29,7 +36,7 @@ class Comparison:
     shared: dict[str, Any]
     """The entries of the specs that all runs have in common, as JSON values."""
     methods: dict[str, list[Summary]]
-    """By label, from the lowest mean last accuracy to the highest; each by seed."""
+    """By label, from the highest mean last accuracy to the lowest; each by seed."""
 
     @property
     def trials(self) -> list[Summary]:
@@ -86,7 +93,7 @@ def _comparison(trials: list[Summary]) -> Comparison:
         variants.setdefault(variant, []).append(trial)
     labels = _labels([group[0].run.spec for group in variants.values()])
     named = dict(zip(labels, variants.values(), strict=True))
-    order = sorted(named, key=lambda label: (_mean_last(named[label]), label))
+    order = sorted(named, key=lambda label: (-_mean_last(named[label]), label))
     specs = [trial.run.spec for trial in trials]
     methods = {label: named[label] for label in order}
     return Comparison(specs[0], shared_entries(specs), methods)
@@ -123,6 +130,7 @@ def compare_table(comparison: Comparison) -> Table:
     places = standings(comparison.accuracies())
     seeds_differ = len({place.trials for place in places.values()}) > 1
     tested = any(place.mark for place in places.values())
+    paired = any(place.interval for place in places.values())
     balanced = all(summary.balanced_classes for summary in summaries)
 
     def row(label: str) -> list[tuple[Column, Cell]]:
@@ -133,14 +141,17 @@ def compare_table(comparison: Comparison) -> Table:
             cell = number_cell(*mean_and_std(known), **options) if known else number_cell(None)
             return Column(key, title), cell
 
-        strong = place.mark in ("best", "comparable")
+        strong = place.mark == "best"
         accuracy = number_cell(place.mean, place.std, scale=100, strong=strong)
         cells = [(Column("method", "method", "left"), text_cell(label))]
         if seeds_differ:
             cells.append((Column("seeds", "seeds"), Cell(str(place.trials), place.trials)))
         cells.append((Column("last_accuracy", "last accuracy %"), accuracy))
+        if paired:
+            cells.append((Column("difference", "to the best"), _difference(place)))
         if tested:
-            cells.append((Column("verdict", "t-test", "left"), text_cell(place.mark or "")))
+            words = VERDICTS[place.mark] if place.mark else ""
+            cells.append((Column("verdict", "verdict", "left"), text_cell(words)))
         if not balanced:
             cells.append(mean("last_balanced_accuracy", "balanced %", scale=100))
         cells.append(mean("best_accuracy", "best % †", scale=100))
@@ -155,6 +166,18 @@ def compare_table(comparison: Comparison) -> Table:
 
     title, _ = describe(comparison.spec)
     return make_table(map(row, comparison.methods), title, _notes(summaries, places))
+
+
+def _difference(place: Standing) -> Cell:
+    """`−2.31 [−4.10, −0.52]`, in points: the paired difference and its 95% interval."""
+    if place.difference is None or place.interval is None:
+        return number_cell(None)
+    low, high = (_points(value) for value in place.interval)
+    return Cell(f"{_points(place.difference)} [{low}, {high}]", place.difference)
+
+
+def _points(fraction: float) -> str:
+    return f"{100 * fraction:+.1f}".replace("-", "−")
 
 
 def runs_table(comparison: Comparison) -> Table:
@@ -217,10 +240,12 @@ def _notes(summaries: Sequence[Summary], places: dict[str, Standing]) -> list[st
     first: list[str] = []
     if trials > 1:
         first.append(f"Mean ± standard deviation over {count(trials, 'seed')}.")
+    if any(place.interval for place in places.values()):
+        first.append("To the best: paired difference in points and its 95% interval.")
     if any(place.mark for place in places.values()):
-        first.append("Bold or *: best, or not distinguishable from it by a paired t-test at 5%.")
+        first.append("Worse: the interval excludes zero.")
     elif len(places) > 1:
-        first.append(f"No test is claimed below {MARK_FROM} seeds.")
+        first.append(f"No verdict below {MARK_FROM} seeds.")
     notes = [" ".join(first)] if first else []
     notes += [
         f"Accuracies are those of the {part} samples, not of a test set."

@@ -40,10 +40,11 @@ every sample the weight one, the dotted line.</dd>
 <dt>Effective sample size (ESS)</dt>
 <dd>How many equally weighted samples would inform as much, as a share of all (Kish). A low value
 means that few samples carry the training.</dd>
-<dt>Best and comparable</dt>
-<dd>With three seeds or more: the best mean, and the methods that a paired t-test at 5% cannot
-distinguish from it. For each seed the methods share data, noise and initialisation, so the pairing
-is fair.</dd>
+<dt>To the best, and the verdict</dt>
+<dd>The difference from the best mean in points, with its 95% confidence interval over seeds. For
+each seed the methods share data, noise and initialisation, so they are compared in pairs. With
+three seeds or more: worse where the interval excludes zero, otherwise no clear difference. That is
+not the same as equal: with few seeds the interval is wide.</dd>
 </dl>
 """
 

@@ -26,6 +26,10 @@ class Standing:
     """None where too few trials are shared to claim anything."""
     p_value: float | None = None
     """Of the paired test against the best method; None for the best itself."""
+    difference: float | None = None
+    """Mean of this method minus the best, over the seeds that both have; None for the best."""
+    interval: tuple[float, float] | None = None
+    """95% confidence interval of the difference, from paired trials; None below two of them."""
 
 
 def mean_and_std(values: Sequence[float]) -> tuple[float, float | None]:
@@ -56,6 +60,26 @@ def paired_p_value(first: Sequence[float], second: Sequence[float]) -> float:
     return float(ttest_rel(first, second).pvalue)
 
 
+def paired_interval(first: Sequence[float], second: Sequence[float]) -> tuple[float, float]:
+    """The 95% confidence interval of the mean of first − second, by the paired t-test.
+
+    d̄ ± t s / √n with n − 1 degrees of freedom; it excludes zero where `paired_p_value` is below 5%.
+
+    Args:
+        first: One method's trials, shape (trials,), at least two.
+        second: The other's, in the same order of seeds.
+    """
+    from scipy.stats import t
+
+    differences = np.asarray(first, dtype=np.float64) - np.asarray(second, dtype=np.float64)
+    if differences.ndim != 1 or differences.size < 2:
+        raise ValueError("first, second: a paired interval needs at least two trials")
+    centre = float(differences.mean())
+    error = float(differences.std(ddof=1)) / np.sqrt(differences.size)
+    half = float(t.ppf(1 - LEVEL / 2, differences.size - 1)) * float(error)
+    return centre - half, centre + half
+
+
 def standings(
     trials: Mapping[str, Mapping[int, float]],
     *,
@@ -67,7 +91,7 @@ def standings(
 
     The best is the one with the best mean among those with enough trials; the
     others are compared with it on the seeds that both have. Where fewer than two
-    methods have enough trials there is nothing to compare and none is marked.
+    methods have enough trials none is marked, and differences are those to the best mean of all.
 
     Args:
         trials: For each method its value by seed.
@@ -83,14 +107,25 @@ def standings(
     }
     sign = 1.0 if higher_is_better else -1.0
     candidates = [name for name, standing in found.items() if standing.trials >= min_trials]
-    if len(candidates) < 2:
+    if len(found) < 2:
         return found
-    best = max(candidates, key=lambda name: sign * found[name].mean)
-    found[best] = replace(found[best], mark="best")
+    marked = len(candidates) >= 2
+    best = max(candidates if marked else found, key=lambda name: sign * found[name].mean)
+    if marked:
+        found[best] = replace(found[best], mark="best")
     for name in found.keys() - {best}:
         own, shared = trials[name], sorted(trials[name].keys() & trials[best].keys())
+        pairs = [own[s] for s in shared], [trials[best][s] for s in shared]
+        if shared:
+            found[name] = replace(
+                found[name],
+                difference=float(np.mean(pairs[0]) - np.mean(pairs[1])),
+                interval=paired_interval(*pairs) if len(shared) > 1 else None,
+            )
+        if not marked:
+            continue
         if len(shared) >= min_trials:
-            p_value = paired_p_value([own[s] for s in shared], [trials[best][s] for s in shared])
+            p_value = paired_p_value(*pairs)
             apart = abs(found[best].mean - found[name].mean) >= resolution
             mark: Mark = "worse" if p_value < LEVEL and apart else "comparable"
             found[name] = replace(found[name], mark=mark, p_value=p_value)
