@@ -10,6 +10,9 @@ from diw._version import __version__
 
 if TYPE_CHECKING:
     from diw import weighting
+    from diw.integrations.sklearn import DIWClassifier as DIWClassifier
+    from diw.integrations.sklearn import DIWRegressor as DIWRegressor
+    from diw.integrations.sklearn import Weighted as Weighted
     from diw.matching import KMM, Match, kmm, kmm_batch
     from diw.objective import Objective, Result
     from diw.step.batch import Batch, Weights
@@ -29,6 +32,13 @@ _HOME = {
     "kmm_batch": "diw.matching",
 }
 
+# Names that need an extra. They are not in `__all__`, so that `from diw import *` works without.
+_WITH_EXTRA = {
+    "DIWClassifier": "diw.integrations.sklearn",
+    "DIWRegressor": "diw.integrations.sklearn",
+    "Weighted": "diw.integrations.sklearn",
+}
+
 __all__ = [
     "KMM",
     "Batch",
@@ -46,12 +56,13 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name in _HOME:
-        return getattr(import_module(_HOME[name]), name)
+    home = _HOME.get(name, _WITH_EXTRA.get(name))
+    if home is not None:
+        return getattr(import_module(home), name)
     if name == "weighting":
         return import_module("diw.weighting")
     raise AttributeError(f"module 'diw' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return sorted([*__all__, *_WITH_EXTRA])

@@ -91,6 +91,7 @@ class KMM(Options):
 
     Attributes:
         weights_: (n,) the weights of the training samples.
+        feature_names_in_: The columns' names, where `X_train` is a DataFrame with names.
         match_: The whole `Match`, with status, residuals and error bound.
         gamma_: The kernel's γ that was used.
         n_features_in_: Columns of `X_train`.
@@ -109,10 +110,20 @@ class KMM(Options):
         """Match the training samples to the trusted ones.
 
         Args:
-            X_train: (n,) or (n, d) training samples.
+            X_train: (n,) or (n, d) training samples; a DataFrame's columns go by name.
             X_trusted: (m,) or (m, d) trusted samples.
         """
+        names, X_trusted = _by_name(X_train, X_trusted)
+        vars(self).pop("feature_names_in_", None)
+        if names is not None:
+            self.feature_names_in_ = np.asarray(names, dtype=object)
         self.match_: Match = kmm(X_train, X_trusted, **self.get_params())
+        if self.bound < 1:
+            warnings.warn(
+                f"bound: {self.bound:g} keeps the mean weight below one; give at least 1",
+                DIWWarning,
+                stacklevel=2,
+            )
         self.weights_: Values = self.match_.weights
         self.gamma_: float = self.match_.gamma
         shape = np.shape(X_train)
@@ -140,10 +151,46 @@ class KMM(Options):
             setattr(self, name, value)
         return self
 
+    def __sklearn_tags__(self) -> Any:
+        """What scikit-learn asks: fitted with two tables of numbers, no labels, finite."""
+        from sklearn.utils import (  # pyright: ignore[reportMissingTypeStubs]
+            InputTags,
+            Tags,
+            TargetTags,
+        )
+
+        return Tags(None, TargetTags(required=False), input_tags=InputTags(one_d_array=True))
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "match_")
+
     def __repr__(self) -> str:
         values = ((f, getattr(self, f.name)) for f in fields(self))
         changed = [f"{field.name}={value!r}" for field, value in values if value != field.default]
         return f"KMM({', '.join(changed)})"
+
+
+def _by_name(X_train: Any, X_trusted: Any) -> tuple[list[str] | None, Any]:
+    """The names of the training columns, and the trusted columns in their order.
+
+    Raises:
+        ValueError: Both have names, and they are not the same.
+    """
+    names = _names(X_train)
+    theirs = None if names is None else _names(X_trusted)
+    if names is None or theirs is None or names == theirs:
+        return names, X_trusted
+    if sorted(names) != sorted(theirs):
+        lacking = [name for name in names if name not in theirs]
+        word, which = ("lacks", lacking) if lacking else ("also has", set(theirs) - set(names))
+        raise ValueError(f"X_trusted: {word} the column {next(iter(which))!r}")
+    return names, X_trusted[names]
+
+
+def _names(X: Any) -> list[str] | None:
+    """The columns' names of a DataFrame, if all are text."""
+    names: list[Any] = list(getattr(X, "columns", ()))
+    return names if names and all(isinstance(name, str) for name in names) else None
 
 
 def _match_all(pairs: Sequence[tuple[Values, Values]], options: Options) -> list[Match]:

@@ -1,0 +1,483 @@
+"""scikit-learn: a classifier and a regressor that learn their sample weights, and a meta-estimator.
+
+They have no `sample_weight` in `fit`: the weights are what is learned.
+"""
+
+import copy
+import warnings
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from diw.errors import DIWWarning, UsageError
+from diw.integrations import missing
+from diw.integrations.fitting import Schedule, fit_in_steps
+from diw.matching import KMM
+from diw.models import make_model
+from diw.objective import Objective
+from diw.seeding import derive
+from diw.weighting import Weighting
+
+try:
+    from sklearn import get_config
+    from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, RegressorMixin
+    from sklearn.base import clone as clone_estimator
+    from sklearn.compose import ColumnTransformer, make_column_selector
+    from sklearn.impute import SimpleImputer
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import OneHotEncoder, StandardScaler
+    from sklearn.utils import (
+        assert_all_finite,
+        check_consistent_length,
+        check_random_state,
+        column_or_1d,
+    )
+    from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+    from sklearn.utils.multiclass import check_classification_targets
+    from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
+except ImportError:
+    raise missing("scikit-learn (1.6 or newer)", "sklearn") from None
+
+SUSPECT = 0.5
+"""Samples whose weight is below this share of the mean are suspects."""
+PIECE = 4096
+"""Rows per forward of a prediction."""
+
+Module = nn.Module | str | Callable[..., nn.Module] | None
+
+
+class _Learner(BaseEstimator):
+    """What the classifier and the regressor share."""
+
+    def __init__(
+        self,
+        method: str | Weighting = "diw",
+        module: Module = None,
+        *,
+        steps: int | None = None,
+        batch_size: int = 256,
+        learning_rate: float = 1e-3,
+        weight_decay: float = 1e-4,
+        trusted_share: float = 0.1,
+        device: str = "cpu",
+        random_state: Any = None,
+    ):
+        self.method = method
+        self.module = module
+        self.steps = steps
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.weight_decay = weight_decay
+        self.trusted_share = trusted_share
+        self.device = device
+        self.random_state = random_state
+
+    def fit(
+        self, X: Any, y: Any, X_trusted: Any = None, y_trusted: Any = None, *, trusted: Any = None
+    ) -> Self:
+        """Train a network on X and y, weighted so that they look like the trusted samples.
+
+        Args:
+            X: (n, d) an array or a DataFrame, numbers and categories; or (n, …) images for a
+                `module` of one's own.
+            y: (n,) labels, or numbers.
+            X_trusted: (m, d) trusted samples, with the columns of X. They are trained on too.
+            y_trusted: (m,) their labels.
+            trusted: Instead of these two: which rows of X are trusted, as a mask (n,) or as row
+                numbers. In a cross-validation use a mask, which is split along with X.
+        """
+        self._check()
+        samples, y = self._read(X, y)
+        n = len(y)
+        inputs, targets = self._encode(samples), self._encode_targets(y)
+        chosen = None
+        if X_trusted is not None or y_trusted is not None:
+            if X_trusted is None or y_trusted is None or trusted is not None:
+                raise UsageError("X_trusted: give X_trusted and y_trusted together, or trusted=")
+            X_more, y_more = self._read_trusted(X_trusted, y_trusted)
+            inputs = np.concatenate([inputs, self._encode(X_more, fit=False)])
+            targets = np.concatenate([targets, self._encode_targets(y_more, fit=False)])
+            chosen = np.arange(n, len(inputs))
+        elif trusted is not None:
+            chosen = _rows(trusted, n)
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        if chosen is None:
+            chosen = self._hold_out(targets, seed)
+            warnings.warn(
+                f"X_trusted: not given, so {len(chosen)} of the {n} samples, drawn at random, "
+                "serve as trusted; labels that are wrong among them are followed",
+                DIWWarning,
+                stacklevel=2,
+            )
+        self.trusted_: NDArray[np.int64] = chosen
+        with torch.random.fork_rng(devices=[]):
+            self._fit(torch.as_tensor(inputs), torch.as_tensor(targets), n, seed)
+        return self
+
+    def _fit(self, inputs: Tensor, targets: Tensor, n: int, seed: int) -> None:
+        """Train on tensors; the first n rows are those of X."""
+        torch.manual_seed(derive(seed, "init"))
+        model = _make_module(self.module, tuple(inputs.shape[1:]), self._outputs()).to(self.device)
+        rows = torch.as_tensor(self.trusted_)
+        objective = Objective(
+            model,
+            copy.deepcopy(self.method),
+            (inputs[rows], targets[rows]),
+            criterion=self._criterion(),
+            train=(inputs, targets),
+            trusted_batch_size=self.batch_size,
+            seed=seed,
+        )
+        schedule = Schedule.of(
+            len(inputs),
+            steps=self.steps,
+            batch_size=self.batch_size,
+            learning_rate=self.learning_rate,
+            weight_decay=self.weight_decay,
+        )
+
+        def take(index: Tensor) -> tuple[Tensor, Tensor]:
+            return inputs[index].to(self.device), targets[index].to(self.device)
+
+        fitted = fit_in_steps(model, objective, take, schedule, seed)
+        self.module_ = model
+        self.weights_: NDArray[np.float64] = fitted.weights[:n]
+        self.history_ = fitted.history
+        low = self.weights_ < SUSPECT * self.weights_.mean()
+        order = np.argsort(self.weights_, kind="stable")
+        self.suspects_: NDArray[np.int64] = order[low[order]]
+
+    def _forward(self, X: Any) -> Tensor:
+        """The network's outputs for X, float32 on the CPU."""
+        check_is_fitted(self, "module_")
+        inputs = torch.as_tensor(self._encode(self._read(X, reset=False), fit=False))
+        with torch.no_grad():
+            parts = [self.module_(part.to(self.device)).cpu() for part in inputs.split(PIECE)]
+        return torch.cat(parts).float()
+
+    # What X may be
+
+    def _read(self, X: Any, y: Any = "no_validation", *, reset: bool = True) -> Any:
+        """X, and y if given, checked as scikit-learn does; a DataFrame stays one."""
+        table = hasattr(X, "columns") and hasattr(X, "dtypes")
+        if table and any(not _is_number(kind) for kind in X.dtypes):
+            validate_data(
+                self, X, reset=reset, skip_check_array=True
+            )  # names and number of columns
+            if not len(X):
+                raise UsageError("X: Found array with 0 sample(s); a minimum of 1 is required")
+            if isinstance(y, str):
+                return X
+            y = column_or_1d(y, warn=True)
+            assert_all_finite(y)
+            check_consistent_length(X, y)
+            return X, y
+        return validate_data(
+            self,
+            X,
+            y,
+            reset=reset,
+            dtype="numeric",
+            allow_nd=self.module is not None,
+            ensure_all_finite="allow-nan",
+            **({} if isinstance(y, str) else self._y()),
+        )
+
+    def _read_trusted(self, X: Any, y: Any) -> Any:
+        try:
+            samples = self._read(X, reset=False)
+        except ValueError as error:
+            raise UsageError(f"X_trusted: {error}") from error
+        y = np.asarray(y)
+        if y.shape != (len(samples),):
+            raise UsageError(f"y_trusted: {len(samples)} trusted samples, but labels {y.shape}")
+        return samples, y
+
+    def _encode(self, X: Any, *, fit: bool = True) -> NDArray[np.float32]:
+        """Numbers standardised, missing ones at the mean, categories one-hot; images unchanged."""
+        if X.ndim > 2:
+            return np.ascontiguousarray(X, dtype=np.float32)
+        if fit:
+            self.encoder_ = _encoder(X).fit(X)
+        encoded = self.encoder_.transform(X)
+        return np.ascontiguousarray(encoded, dtype=np.float32)
+
+    def _check(self) -> None:
+        for name in ("batch_size", "learning_rate"):
+            if not getattr(self, name) > 0:
+                raise UsageError(f"{name}: must be positive, and is {getattr(self, name)}")
+        if self.steps is not None and self.steps < 1:
+            raise UsageError(f"steps: must be at least 1, and is {self.steps}")
+        if not 0 < self.trusted_share < 1:
+            raise UsageError(f"trusted_share: must be in (0, 1), and is {self.trusted_share}")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.non_deterministic = False
+        return tags
+
+    # What the classifier and the regressor do differently
+
+    def _y(self) -> dict[str, Any]:
+        """How y is checked."""
+        raise NotImplementedError
+
+    def _outputs(self) -> int:
+        """How many outputs the network has."""
+        raise NotImplementedError
+
+    def _criterion(self) -> Any:
+        """(outputs, targets) → losses; None for cross entropy."""
+        raise NotImplementedError
+
+    def _encode_targets(self, y: NDArray[Any], *, fit: bool = True) -> NDArray[Any]:
+        """What the network learns for y, (n,)."""
+        raise NotImplementedError
+
+    def _hold_out(self, targets: NDArray[Any], seed: int) -> NDArray[np.int64]:
+        """Rows to take for trusted, where none are given."""
+        raise NotImplementedError
+
+
+class DIWClassifier(ClassifierMixin, _Learner):
+    """A network classifier that learns how much each training sample should count.
+
+    Dynamic importance weighting (Fang et al. 2020), or another method of diw: the weights make the
+    training samples look like a few trusted ones. Numbers are standardised, categories
+    one-hot, missing values at the mean.
+
+    Args:
+        method: A method's name (`diw methods`), or an instance with its fields set.
+        module: The network: a factory that takes `shape` and `num_classes`, an `nn.Module`, which
+            is copied, or a name; None for a perceptron with two hidden layers of 128.
+        steps: Steps of AdamW; None for 30 passes over X, but 300 steps at least.
+        batch_size: Samples per step.
+        learning_rate: At the start; it falls to zero.
+        weight_decay: Of AdamW.
+        trusted_share: The share of X that is taken for trusted where no trusted samples are given.
+        device: Where the network is trained, such as `"cuda"`.
+        random_state: Decides everything random.
+
+    Attributes:
+        classes_: The labels, in the order of `predict_proba`'s columns.
+        weights_: (n,) the mean weight of each row of X in the second half of the training.
+        suspects_: Rows of X with less than half the mean weight, the lowest first: look at these.
+        history_: Loss and effective sample size per epoch.
+        trusted_: Rows of the trusted samples in X followed by X_trusted.
+        module_: The trained network.
+    """
+
+    def predict_proba(self, X: Any) -> NDArray[np.float32]:
+        """The probability of each class, (n, k)."""
+        return self._forward(X).softmax(1).numpy()
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The most probable class, (n,)."""
+        best = self.predict_proba(X).argmax(1)
+        return self.classes_[best]
+
+    def _y(self) -> dict[str, Any]:
+        return {}
+
+    def _outputs(self) -> int:
+        return len(self.classes_)
+
+    def _criterion(self) -> Any:
+        return None
+
+    def _encode_targets(self, y: NDArray[Any], *, fit: bool = True) -> NDArray[np.int64]:
+        if fit:
+            check_classification_targets(y)
+            self.classes_ = np.unique(y)
+            if len(self.classes_) < 2:
+                raise UsageError("y: holds one class only; a classifier needs at least two")
+        unknown = ~np.isin(y, self.classes_)
+        if unknown.any():
+            raise UsageError(f"y_trusted: {y[unknown][0]!r} is not a class of y")
+        return np.searchsorted(self.classes_, y)
+
+    def _hold_out(self, targets: NDArray[Any], seed: int) -> NDArray[np.int64]:
+        """A share of each class, at least one sample."""
+        generator = np.random.default_rng(derive(seed, "trusted"))
+        parts = [np.flatnonzero(targets == label) for label in np.unique(targets)]
+        sizes = [max(1, round(self.trusted_share * len(part))) for part in parts]
+        drawn = [generator.choice(p, s, replace=False) for p, s in zip(parts, sizes, strict=True)]
+        return np.sort(np.concatenate(drawn))
+
+
+class DIWRegressor(RegressorMixin, _Learner):
+    """A network regressor that learns how much each training sample should count.
+
+    As `DIWClassifier`, with squared errors of standardised targets, which are also what is
+    matched. Methods that match each class alone (-F) do not apply.
+
+    Args:
+        method: As for `DIWClassifier`, and so are the others.
+        module: Called with `num_classes=1`.
+        steps: Steps of AdamW.
+        batch_size: Samples per step.
+        learning_rate: At the start; it falls to zero.
+        weight_decay: Of AdamW.
+        trusted_share: The share of X that is taken for trusted where no trusted samples are given.
+        device: Where the network is trained.
+        random_state: Decides everything random.
+
+    Attributes:
+        weights_: (n,) the mean weight of each row of X in the second half of the training.
+        suspects_: Rows of X with less than half the mean weight, the lowest first.
+        history_: Loss and effective sample size per epoch.
+        trusted_: Rows of the trusted samples in X followed by X_trusted.
+        module_: The trained network.
+    """
+
+    def predict(self, X: Any) -> NDArray[np.float32]:
+        """The predicted number, (n,)."""
+        return (self._forward(X).squeeze(1) * self._scale + self._centre).numpy()
+
+    def _y(self) -> dict[str, Any]:
+        return {"y_numeric": True}
+
+    def _outputs(self) -> int:
+        return 1
+
+    def _criterion(self) -> Any:
+        return _squared_error
+
+    def _encode_targets(self, y: NDArray[Any], *, fit: bool = True) -> NDArray[np.float32]:
+        y = np.asarray(y, dtype=np.float64)
+        if fit:
+            self._centre, self._scale = float(y.mean()), float(y.std()) or 1.0
+        return ((y - self._centre) / self._scale).astype(np.float32)
+
+    def _hold_out(self, targets: NDArray[Any], seed: int) -> NDArray[np.int64]:
+        generator = np.random.default_rng(derive(seed, "trusted"))
+        size = max(1, round(self.trusted_share * len(targets)))
+        return np.sort(generator.choice(len(targets), size, replace=False))
+
+
+class Weighted(MetaEstimatorMixin, BaseEstimator):
+    """Any estimator, fitted with weights under which X looks like the trusted samples.
+
+    Kernel mean matching of the inputs (`diw.KMM`) gives the estimator's `sample_weight`: right
+    under covariate shift, where the inputs differ and the labels for given inputs do not. Put
+    numbers of different scales on one scale first: distances between rows decide.
+
+    Args:
+        estimator: Has `sample_weight` in `fit`.
+        kmm: How to match; None for `KMM()`.
+        X_trusted: (m, d) samples as they will be met, without labels; may be given to `fit`.
+
+    Attributes:
+        estimator_: The fitted estimator.
+        weights_: (n,) the matched weights.
+        kmm_: The fitted `KMM`, with the match and its status.
+    """
+
+    def __init__(self, estimator: Any, kmm: KMM | None = None, X_trusted: Any = None):
+        self.estimator = estimator
+        self.kmm = kmm
+        self.X_trusted = X_trusted
+
+    def fit(self, X: Any, y: Any = None, X_trusted: Any = None, **params: Any) -> Self:
+        """Match X to the trusted samples and fit the estimator with the weights.
+
+        Args:
+            X: (n, d) training samples.
+            y: (n,) their labels, or what the estimator takes.
+            X_trusted: (m, d), instead of the one given at the start.
+            params: For the estimator; a `sample_weight` is multiplied by the matched weights.
+        """
+        X_trusted = self.X_trusted if X_trusted is None else X_trusted
+        if X_trusted is None:
+            raise UsageError("X_trusted: give the samples to match, here or to Weighted(…)")
+        if not has_fit_parameter(self.estimator, "sample_weight"):
+            name = type(self.estimator).__name__
+            raise UsageError(
+                f"estimator: {name}.fit takes no sample_weight, so it cannot be weighted"
+            )
+        if get_config()["enable_metadata_routing"]:
+            routed: Any = process_routing(self, "fit", **params)
+            params = dict(routed.estimator.fit)
+        clone: Any = clone_estimator
+        self.kmm_ = clone(self.kmm or KMM()).fit(X, X_trusted)
+        self.weights_ = np.asarray(self.kmm_.weights_, dtype=np.float64)
+        given = params.pop("sample_weight", None)
+        weights = self.weights_ if given is None else self.weights_ * np.asarray(given)
+        self.estimator_ = clone(self.estimator).fit(X, y, sample_weight=weights, **params)
+        return self
+
+    def __getattr__(self, name: str) -> Any:
+        """`predict`, `score`, `classes_`, …: those of the estimator, fitted where it is."""
+        if name.startswith("__") or name in ("estimator", "estimator_"):
+            raise AttributeError(name)
+        inner = vars(self).get("estimator_", vars(self).get("estimator"))
+        if inner is None or name.startswith("_"):
+            raise AttributeError(f"'Weighted' object has no attribute {name!r}")
+        return getattr(inner, name)
+
+    def get_metadata_routing(self) -> Any:
+        """What `fit` passes on, for scikit-learn's metadata routing."""
+        mapping = MethodMapping().add(caller="fit", callee="fit")
+        router = MetadataRouter(owner=self).add_self_request(self)
+        return router.add(estimator=self.estimator, method_mapping=mapping)
+
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import get_tags
+
+        tags = super().__sklearn_tags__()
+        inner = get_tags(self.estimator)
+        tags.estimator_type, tags.target_tags = inner.estimator_type, inner.target_tags
+        tags.classifier_tags, tags.regressor_tags = inner.classifier_tags, inner.regressor_tags
+        return tags
+
+
+def _make_module(module: Module, shape: tuple[int, ...], outputs: int) -> nn.Module:
+    if module is None or isinstance(module, str):
+        return make_model(module or "mlp", shape=shape, num_classes=outputs)
+    if isinstance(module, nn.Module):
+        return copy.deepcopy(module)
+    made: Any = module(shape=shape, num_classes=outputs)
+    if not isinstance(made, nn.Module):
+        raise UsageError(f"module: it returned a {type(made).__name__}, expected an nn.Module")
+    return made
+
+
+def _encoder(X: Any) -> Any:
+    """How a table becomes numbers: learned from X, and kept."""
+    numbers = make_pipeline(SimpleImputer(keep_empty_features=True), StandardScaler())
+    if not hasattr(X, "columns"):
+        return numbers
+    words = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
+    kinds = ["category", "object", "string"]
+    return ColumnTransformer(
+        [
+            ("numbers", numbers, make_column_selector(dtype_exclude=kinds)),
+            ("categories", words, make_column_selector(dtype_include=kinds)),
+        ]
+    )
+
+
+def _is_number(kind: Any) -> bool:
+    """Whether a DataFrame's column type is a plain NumPy number."""
+    return isinstance(kind, np.dtype) and kind.kind in "iufb"
+
+
+def _rows(trusted: Any, n: int) -> NDArray[np.int64]:
+    """Row numbers from a mask (n,) or row numbers."""
+    values = np.asarray(trusted)
+    if values.dtype == bool and values.shape == (n,):
+        values = np.flatnonzero(values)
+    if values.ndim != 1 or values.dtype.kind not in "iu" or not len(values):
+        raise UsageError(f"trusted: give a mask ({n},) or row numbers, at least one")
+    if values.min() < -n or values.max() >= n:
+        raise UsageError(f"trusted: row numbers must lie in 0..{n - 1}")
+    return values.astype(np.int64) % n
+
+
+def _squared_error(outputs: Tensor, targets: Tensor) -> Tensor:
+    return (outputs.squeeze(1) - targets) ** 2
