@@ -4,7 +4,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import pytest
 import torch
@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from diw.data import Bundle, Dataset
 from diw.data.dataset import TensorInputs
 from diw.data.split import Split, make_split
-from diw.records import Recipe, Row, Run
+from diw.records import Journal, Recipe, Row, Run
 from diw.training import Training
 from diw.weighting import make
 from tests.networks import noisy_network, samples
@@ -90,18 +90,18 @@ def killed_at_record(
 
     Epochs of a pretraining count too. `moment` says on which side of the record it dies.
     """
-    append, calls = Run.append, 0
+    append, calls = Journal.append, 0
 
-    def dying(run: Run, row: Row) -> None:
+    def dying(journal: Journal, row: Row, weights: Any = None) -> None:
         nonlocal calls
         calls += 1
         if calls == count and moment == "before":
             raise Killed
-        append(run, row)
+        append(journal, row, weights)
         if calls == count:
             raise Killed
 
     with monkeypatch.context() as patch:
-        patch.setattr(Run, "append", dying)
+        patch.setattr(Journal, "append", dying)
         with pytest.raises(Killed):
             yield

@@ -9,6 +9,10 @@ class UsageError(ValueError):
     """
 
 
+class DamageError(UsageError):
+    """A file of a run is not what was written: changed, cut, or lost."""
+
+
 class RunError(RuntimeError):
     """Something failed while working: a full disk, a loss that became NaN, a broken download."""
 

@@ -78,7 +78,11 @@ def test_the_runs_data_have_changed(tmp_path) -> None:
 def test_a_spec_that_no_run_wrote_is_one_line(files, tmp_path) -> None:
     shutil.copytree(files / "run", tmp_path / "run")
     spec = json.loads((files / "run" / "spec.json").read_text())
-    for wrong in ({**spec, "mood": 1}, {"format": spec["format"]}, {**spec, "format": 0}, []):
+    (tmp_path / "run" / "done").write_text("")  # without checksums, which would show it too
+    types = ({"seed": "one"}, {"data": 3}, {"observe": 1}, {"epochs": [5]}, {"trusted": 1.5})
+    wrong_types = [{**spec, **wrong} for wrong in types]
+    other = [{**spec, "mood": 1}, {"format": spec["format"]}, {**spec, "format": 0}, []]
+    for wrong in (*other, *wrong_types):
         (tmp_path / "run" / "spec.json").write_text(json.dumps(wrong))
         assert "spec" in refused("evaluate", tmp_path / "run")
 

@@ -1,7 +1,9 @@
 """`diw predict` as a practitioner meets it: names and probabilities for every kind of file."""
 
 import csv
+import re
 import shutil
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -154,12 +156,17 @@ def damaged(run: Path, folder: Path, name: str) -> Path:
             (copy / "encoding.json").write_text('{"model": "mlp", "shape": [4]}')
         case "truncated model":
             content = (copy / "model.safetensors").read_bytes()
-            (copy / "model.safetensors").write_bytes(content[: len(content) // 2])
+            (copy / "model.safetensors").write_bytes(content[:-100])
         case "other model":
             text = (copy / "encoding.json").read_text()
             (copy / "encoding.json").write_text(text.replace('"shape": [\n    4', '"shape": [\n 5'))
         case "no model":
             (copy / "model.safetensors").unlink()
+        case _:
+            text = (copy / "encoding.json").read_text()
+            (copy / "encoding.json").write_text(
+                text.replace('"shape": [\n    4', f'"shape": [{name}')
+            )
     return copy
 
 
@@ -173,10 +180,23 @@ def damaged(run: Path, folder: Path, name: str) -> Path:
         ("truncated model", "model.safetensors: cannot be read"),
         ("other model", "model.safetensors: does not belong to this network"),
         ("no model", "model.safetensors: cannot be read"),
+        ("-4", "encoding.json: lacks model, input shape"),
+        ("4.5", "encoding.json: lacks model, input shape"),
+        ("1e400", "encoding.json: lacks model, input shape"),
+        ("4000000000", "model.safetensors: does not belong to this network"),
+        (
+            "4000000000, 4000000000, 4000000000",
+            "model.safetensors: does not belong to this network",
+        ),
     ],
 )
 def test_a_damaged_run_is_one_line(name, words, files, run, tmp_path) -> None:
+    """As far as it can be known without checksums, which older versions did not write."""
     copy = damaged(run, tmp_path, name)
+    if (copy / "done").exists():
+        line = refused("predict", copy, files / "new.csv", "--out", tmp_path / "p.csv")
+        assert re.search(r"(encoding\.json|model\.safetensors): is (damaged|missing)", line)
+        (copy / "done").write_text("")
     line = refused("predict", copy, files / "new.csv", "--out", tmp_path / "p.csv")
     assert words in line
     assert not (tmp_path / "p.csv").exists()
@@ -221,3 +241,33 @@ def test_a_broken_image_among_many_leaves_no_file(files, tmp_path) -> None:
     line = refused(*call, "--batch-size", "2", "--out", tmp_path / "p.csv")
     assert "5.png" in line
     assert [path.name for path in tmp_path.iterdir()] == ["photos"]
+
+
+def test_the_code_that_a_run_names_is_run_only_if_it_is_trusted(files, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("stranger.py").write_text(
+        "from pathlib import Path\nfrom diw.models import MLP\n"
+        "Path('ran').touch()\n\ndef network(shape, num_classes):\n"
+        "    return MLP(shape, num_classes)\n"
+    )
+    train = (
+        "--data",
+        files / "train.csv",
+        "--label",
+        "status",
+        "--trusted",
+        "rows:0,1,2,3,4,5,6,7,8,9",
+    )
+    done(*TRAIN, *train, "--model", "stranger:network", "--out", "run")
+    Path("ran").unlink()
+    monkeypatch.delitem(sys.modules, "stranger")
+    for verb in ("predict", "evaluate"):
+        call = [verb, "run", files / "train.csv", *(["--out", "p.csv"] * (verb == "predict"))]
+        line = refused(*call)
+        assert "--model: run names a network of its own, stranger:network" in line
+        assert "--trust-model" in line
+        assert not Path("ran").exists()
+        done(*call, "--trust-model")
+        done(*call, "--model", "stranger:network")
+        Path("ran").unlink()
+        monkeypatch.delitem(sys.modules, "stranger")

@@ -7,19 +7,18 @@ from click.testing import CliRunner
 
 from diw.cli.report import report
 from diw.errors import UsageError
-from diw.records import Recipe, Run, RunSpec
+from diw.records import Journal, Recipe, Run, RunSpec
 
 
 def record(root: Path, method: str, seed: int, accuracy: float, *, finished: bool = True) -> Run:
     spec = RunSpec(method=method, shift="symmetric:0.4", seed=seed, recipe=Recipe(epochs=2))
     run = Run.create(spec.run(root).folder, spec.as_json())
     run.write_samples(targets=np.arange(6) % 2, flipped=np.arange(6) < 2)
-    ledger = run.open_ledger(2, 6)
-    ledger[:] = [1, 1, 1, 1, 1, 1] if method == "uniform" else [0, 0, 1, 1, 2, 2]
-    ledger.flush()
+    weights = np.array([1, 1, 1, 1, 1, 1] if method == "uniform" else [0, 0, 1, 1, 2, 2])
+    journal = Journal(run.folder, 2, 6)
     for epoch in (1, 2):
         row = {"epoch": epoch, "train_loss": 1.0, "test_accuracy": accuracy, "seconds": 3.0 * epoch}
-        run.append(row | {"weighted": method != "uniform", "ess": 0.5})
+        journal.append(row | {"weighted": method != "uniform", "ess": 0.5}, weights)
     if finished:
         run.finish()
     return run

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from diw.records import Run
+from diw.records import Journal, Run
 from tests.own_data import TRAIN, diw, done, refused, write_csv, write_images, write_npz
 
 
@@ -148,15 +148,15 @@ def test_a_changed_file_of_labels_is_noticed_too(tmp_path) -> None:
 def test_an_interrupted_run_goes_on_to_the_same_network(trained, files, tmp_path, monkeypatch):
     whole, _, _ = trained
     call = arguments(files, "--test", files / "test.csv", "--out", tmp_path / "m")
-    original = Run.append
+    original = Journal.append
 
-    def interrupt(self, row) -> None:
+    def interrupt(self, row, weights=None) -> None:
         if row["epoch"] == 2:
             raise KeyboardInterrupt
-        original(self, row)
+        original(self, row, weights)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Run, "append", interrupt)
+        patch.setattr(Journal, "append", interrupt)
         code, _, error = diw(*call)
     assert code == 130
     assert "the same command goes on" in error

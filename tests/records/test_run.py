@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from diw.errors import UsageError
-from diw.records import Recipe, Run, RunSpec, find_runs, replacing, spec_hash, write_json
+from diw.records import Journal, Recipe, Run, RunSpec, find_runs, replacing, spec_hash, write_json
 
 
 def test_the_hash_is_of_the_content_not_of_its_order() -> None:
@@ -54,18 +54,14 @@ def test_a_torn_line_is_not_an_epoch(tmp_path: Path) -> None:
     with (run.folder / "metrics.jsonl").open("a") as file:
         file.write('{"epoch": 3, "acc')
     assert [row["epoch"] for row in run.metrics()] == [1, 2]
-    run.keep_epochs(1)
-    run.append({"epoch": 2})
-    assert [row["epoch"] for row in run.metrics()] == [1, 2]
 
 
-def test_the_ledger_goes_on_and_shows_finished_epochs_only(tmp_path: Path) -> None:
+def test_the_ledger_shows_finished_epochs_only(tmp_path: Path) -> None:
     run = Run.create(tmp_path / "run", {})
-    run.open_ledger(3, 4)[0] = 1.5
-    run.append({"epoch": 1})
-    again = run.open_ledger(3, 4)
-    assert (again[0] == 1.5).all()
+    journal = Journal(run.folder, 3, 4)
+    journal.append({"epoch": 1}, np.full(4, 1.5))
     assert run.ledger().shape == (1, 4)
+    assert (run.ledger() == 1.5).all()
     assert Run(tmp_path / "none").ledger().shape == (0, 0)
 
 

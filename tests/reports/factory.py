@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from diw.records import Recipe, Run, RunSpec
+from diw.records import Journal, Recipe, Run, RunSpec
 
 SAMPLES = 400
 NOISE = 0.4
@@ -64,13 +64,11 @@ def make_run(
         }
     run.write_samples(**samples)
     epochs = spec.recipe.epochs
-    ledger = run.open_ledger(epochs, n) if method != "clean" else None
+    journal = Journal(run.folder, epochs, n)
     for epoch in range(1, epochs + 1):
         weights = weigh(method, epoch, samples, n, rng)
-        if ledger is not None and weights is not None:
-            ledger[epoch - 1] = weights
-            ledger.flush()
-        run.append(metrics(method, epoch, epochs, weights, rng, lift, balanced_gap))
+        row = metrics(method, epoch, epochs, weights, rng, lift, balanced_gap)
+        journal.append(row, None if method == "clean" else weights)
     if finished:
         run.finish()
     return run

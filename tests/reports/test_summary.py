@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from diw.errors import UsageError
-from diw.records import Run
+from diw.records import Journal, Run
 from diw.reports.summary import results_json, summarise
 
 from .factory import make_run, make_spec
@@ -41,12 +41,10 @@ def test_weights_that_tell_flipped_labels_have_a_high_auroc(tmp_path: Path) -> N
 def hand_made(folder: Path, ledger: list[list[float]], weighted: list[bool]) -> Run:
     run = Run.create(folder, make_spec().as_json())
     run.write_samples(targets=np.arange(4), flipped=np.array([False, False, True, True]))
-    stored = run.open_ledger(len(ledger), 4)
-    stored[:] = ledger
-    stored.flush()
+    journal = Journal(run.folder, len(ledger), 4)
     for place, flag in enumerate(weighted):
         row = {"epoch": place + 1, "test_accuracy": 0.5, "seconds": 1.0, "weighted": flag}
-        run.append(row | {"ess": 1.0 if not flag else 0.25})
+        journal.append(row | {"ess": 1.0 if not flag else 0.25}, np.array(ledger[place]))
     run.finish()
     return run
 

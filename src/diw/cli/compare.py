@@ -1,6 +1,5 @@
 """`diw compare`: train several methods on the same shifted data and compare them."""
 
-import shutil
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +12,7 @@ from diw.cli.options import (
     json_option,
     read_fields,
     records_option,
+    timeout_option,
     writable_folder,
     write_results,
 )
@@ -56,6 +56,7 @@ Examples:
     metavar="METHOD.FIELD=VALUE",
     help="Set a field of a method; may be given more than once.",
 )
+@timeout_option
 @json_option
 def compare(
     methods: str,
@@ -65,6 +66,7 @@ def compare(
     out: Path,
     fresh: bool,
     settings: tuple[str, ...],
+    timeout: float | None,
     json_file: Path | None,
     **setting: Any,
 ) -> None:
@@ -75,6 +77,7 @@ def compare(
     weighting, for two seeds. Finished runs are found again; interrupted ones
     go on where they stopped.
     """
+    from diw.experiments.execute import discard
     from diw.experiments.sources import with_method
 
     names, fields = _methods(methods), read_fields(settings)
@@ -88,8 +91,8 @@ def compare(
     folder = writable_folder(out, "out") / "compare"
     if fresh:
         for spec in specs:
-            shutil.rmtree(spec.run(folder).folder, ignore_errors=True)
-    _run(specs, folder, jobs)
+            discard(spec.run(folder), timeout)
+    _run(specs, folder, jobs, timeout)
     _report(base, [spec.run(folder) for spec in specs], folder, json_file)
 
 
@@ -112,7 +115,7 @@ def _check_fields(names: list[str], fields: dict[str, dict[str, str]]) -> None:
         make(method, fields[method])
 
 
-def _run(specs: Sequence[RunSpec], folder: Path, jobs: int) -> None:
+def _run(specs: Sequence[RunSpec], folder: Path, jobs: int, timeout: float | None) -> None:
     from diw.cli.progress import Tracked, progress
     from diw.experiments.grid import run_all
     from diw.experiments.sources import load_split
@@ -124,7 +127,7 @@ def _run(specs: Sequence[RunSpec], folder: Path, jobs: int) -> None:
         for s in pending
     ]
     with progress(tracked):
-        run_all(specs, folder, jobs=jobs)
+        run_all(specs, folder, jobs=jobs, timeout=timeout)
 
 
 def _report(base: RunSpec, runs: list[Run], folder: Path, json_file: Path | None) -> None:

@@ -10,6 +10,7 @@ from diw.cli.options import (
     device_option,
     encoding_option,
     json_option,
+    model_options,
     read_device,
     say_notes,
     verbose_option,
@@ -46,6 +47,7 @@ WIDTH = 80
 @encoding_option
 @verbose_option
 @device_option()
+@model_options
 @json_option
 def evaluate(
     run: Path,
@@ -55,6 +57,8 @@ def evaluate(
     text_encoding: str | None,
     verbose: bool,
     device: str,
+    model: str | None,
+    trust_model: bool,
     json_file: Path | None,
 ) -> None:
     """Print accuracy, accuracy per class and the confusion matrix.
@@ -68,7 +72,8 @@ def evaluate(
     if file is None and label is not None:
         raise UsageError("label: goes with a FILE; the run's own test data have their labels")
     found = find_run(run)
-    predictor = Predictor.load(found, read_device(device))
+    where = read_device(device)
+    predictor = Predictor.load(found, where, model=model, trust_model=trust_model)
     if file is None:
         data, source = _own_test(found)
     else:

@@ -13,7 +13,7 @@ from diw.errors import RunError, UsageError
 
 VERBS = (
     *("compare", "train", "predict", "evaluate"),
-    *("weights", "methods", "data", "report", "reproduce"),
+    *("weights", "methods", "data", "report", "reproduce", "verify"),
 )
 """Each is a module of this package that holds a click command of the same name."""
 
@@ -74,10 +74,20 @@ def main(arguments: list[str] | None = None) -> None:
     except UsageError as error:
         _say(_naming_the_flag(str(error)))
         sys.exit(2)
-    except (RunError, OSError) as error:
+    except RunError as error:
         _say(str(error))
         sys.exit(1)
-    except (KeyboardInterrupt, click.Abort):
+    except OSError as error:
+        named = error.filename is not None and error.strerror is not None
+        _say(f"{error.filename}: {error.strerror}" if named else str(error))
+        sys.exit(1)
+    except MemoryError:
+        _say("not enough memory; use fewer --jobs, a smaller --batch-size or a part of the data")
+        sys.exit(1)
+    except (KeyboardInterrupt, click.Abort) as error:
+        if isinstance(error.__cause__, EOFError):  # click takes it for an interrupt
+            _say(f"a file ended too early: {error.__cause__}")
+            sys.exit(1)
         _say("interrupted; the same command goes on where it stopped")
         sys.exit(130)
 

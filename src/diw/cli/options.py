@@ -55,6 +55,15 @@ records_option = click.option(
 """`--out FOLDER` of the verbs that train many runs."""
 
 
+timeout_option = click.option(
+    "--timeout",
+    type=click.FloatRange(min=0),
+    metavar="SECONDS",
+    help="Give up after waiting so long for another process.  [default: wait]",
+)
+"""`--timeout SECONDS`: for the locks of runs and the workers of a cluster."""
+
+
 def device_option(default: str = "auto") -> Callable[[Command], Command]:
     """`--device`, for `read_device`."""
     return click.option(
@@ -64,6 +73,19 @@ def device_option(default: str = "auto") -> Callable[[Command], Command]:
         show_default=True,
         help="Where the network runs; auto takes the fastest there is.",
     )
+
+
+def model_options(command: Command) -> Command:
+    """`--model` and `--trust-model`, for networks that are not diw's own."""
+    trust = click.option(
+        "--trust-model",
+        is_flag=True,
+        help="Import the network that the run names, MODULE:FACTORY. This runs its code.",
+    )
+    own = click.option(
+        "--model", metavar="MODULE:FACTORY", help="The network, instead of what the run names."
+    )
+    return own(trust(command))
 
 
 def write_results(json_file: Path | None, content: object) -> None:

@@ -12,6 +12,7 @@ from diw.cli.options import (
     FILE,
     device_option,
     encoding_option,
+    model_options,
     read_device,
     say_notes,
     verbose_option,
@@ -40,6 +41,7 @@ MANY = 20
 @encoding_option
 @verbose_option
 @device_option()
+@model_options
 def predict(
     run: Path,
     file: Path,
@@ -48,6 +50,8 @@ def predict(
     text_encoding: str | None,
     verbose: bool,
     device: str,
+    model: str | None,
+    trust_model: bool,
 ) -> None:
     """Write the predicted class and the class probabilities of every row of FILE.
 
@@ -61,7 +65,8 @@ def predict(
     writable_file(out, "out")
     if out.exists() and file.exists() and out.samefile(file):
         raise UsageError(f"out: {out} is the file that is read; choose another name")
-    predictor = Predictor.load(find_run(run), read_device(device))
+    found, where = find_run(run), read_device(device)
+    predictor = Predictor.load(found, where, model=model, trust_model=trust_model)
     rows = predictor.read(file, text_encoding=text_encoding)
     say_notes(rows.notes, verbose)
     classes = predictor.encoding.classes

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TextIO
 
+from diw.errors import RunError, UsageError
 from diw.records import Row, Run
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ class Watch:
             finished = run.finished
             changed = self._reread()
             started = changed or (run.folder / "spec.json").exists()
-        except OSError:
+        except (OSError, UsageError, RunError):  # whoever reports it will say so
             return
         if finished:
             self.state = "done"

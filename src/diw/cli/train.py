@@ -1,19 +1,26 @@
 """`diw train`: one method on one data set, into one run."""
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from diw.cli.options import FOLDER, json_option, read_fields, writable_folder, write_results
+from diw.cli.options import (
+    FOLDER,
+    json_option,
+    read_fields,
+    timeout_option,
+    writable_folder,
+    write_results,
+)
 from diw.cli.setting import read_setting, setting_options
 from diw.errors import UsageError
-from diw.records import Run, RunSpec, spec_hash
+from diw.records import Run, RunSpec, holding
 
 if TYPE_CHECKING:
     from diw.data.split import Split
+    from diw.reports.summary import Summary
 
 EXAMPLES = """
 \b
@@ -43,6 +50,7 @@ MANY = 10
 )
 @click.option("--out", type=FOLDER, help=f"Folder of the run.  [default: one in {DEFAULT_FOLDER}]")
 @click.option("--fresh", is_flag=True, help="Replace the run in this folder.")
+@timeout_option
 @json_option
 def train(
     method: str,
@@ -50,6 +58,7 @@ def train(
     settings: tuple[str, ...],
     out: Path | None,
     fresh: bool,
+    timeout: float | None,
     json_file: Path | None,
     **setting: Any,
 ) -> None:
@@ -60,16 +69,23 @@ def train(
     and each sample's weights. A finished run is only reported; an interrupted
     one goes on where it stopped.
     """
+    from diw.experiments.execute import check_claim, claim
     from diw.experiments.sources import with_method
+    from diw.reports.summary import summarise
     from diw.weighting import find, make
 
     name = find(method).name
     fields = _fields(name, settings)
     make(name, fields)
     spec = with_method(read_setting(seed=seed, simulated="none", **setting), name, fields)
-    run = _claim(spec, out, fresh=fresh)
-    _train(spec, run)
-    _report(run, json_file)
+    run = spec.run(DEFAULT_FOLDER) if out is None else Run(out)
+    check_claim(spec, run, fresh=fresh)
+    writable_folder(run.folder, "out")
+    with holding(run.folder, timeout):  # until it is summarised: another --fresh may be waiting
+        claim(spec, run, fresh=fresh)
+        _train(spec, run)
+        summary = summarise(run)
+    _report(summary, json_file)
 
 
 def _fields(method: str, settings: Sequence[str]) -> dict[str, str]:
@@ -82,59 +98,20 @@ def _fields(method: str, settings: Sequence[str]) -> dict[str, str]:
     return fields.get(method, {})
 
 
-def _claim(spec: RunSpec, out: Path | None, *, fresh: bool) -> Run:
-    """The run's folder, or a refusal where it holds anything else."""
-    from diw.experiments.execute import LOCK
-
-    run = spec.run(DEFAULT_FOLDER) if out is None else Run(out)
-    holds_run = (run.folder / "spec.json").exists()
-    if holds_run and fresh:
-        run.forget()
-    elif holds_run and spec_hash(run.spec.as_json()) != spec_hash(spec.as_json()):
-        differences = _differences(run.spec.as_json(), spec.as_json())
-        raise UsageError(
-            f"out: {run.folder} holds another run ({differences}); "
-            "choose another folder, or replace it with --fresh"
-        )
-    elif not holds_run and any(entry.name != LOCK for entry in run.folder.glob("*")):
-        raise UsageError(f"out: {run.folder} holds other files; choose a new or empty folder")
-    writable_folder(run.folder, "out")
-    return Run(run.folder)
-
-
-def _differences(before: dict[str, Any], now: dict[str, Any]) -> str:
-    """`epochs 60, now 5; …`, the first few."""
-    flat_before, flat_now = _flat(before), _flat(now)
-    names = [n for n in {**flat_before, **flat_now} if flat_before.get(n) != flat_now.get(n)]
-    if not names:
-        return "of the same files before they changed"
-    if "method" in names:
-        names = ["method"]
-    said = [f"{name} {flat_before.get(name)}, now {flat_now.get(name)}" for name in names[:3]]
-    return "; ".join(said) + (" …" if len(names) > 3 else "")
-
-
-def _flat(spec: dict[str, Any]) -> dict[str, Any]:
-    """A spec's plain values as JSON keeps them, the method's fields beside the others."""
-    plain = json.loads(json.dumps(spec))
-    fields = plain.pop("method_fields", {})
-    plain.pop("files", None)
-    return {**plain, **fields}
-
-
 def _train(spec: RunSpec, run: Run) -> None:
     from diw.cli.progress import Tracked, progress
-    from diw.experiments.execute import execute_run
+    from diw.experiments.execute import bring_to_end
     from diw.experiments.sources import load_split
 
     if run.finished:
         click.echo(f"{run.folder}: already trained; --fresh trains it again", err=True)
+        run.tidy()
         return
     split = load_split(spec)
     click.echo(_sizes(split), err=True)
     label = f"{spec.method} seed {spec.seed}"
     with progress([Tracked(run, label, spec.recipe.epochs, split.scored_on)]):
-        execute_run(spec, run)
+        bring_to_end(spec, run)
 
 
 def _sizes(split: "Split") -> str:
@@ -154,10 +131,10 @@ def _classes(part: Any) -> str:
     return ", ".join(f"{name} {n:,}" for name, n in zip(part.classes, counts, strict=True))
 
 
-def _report(run: Run, json_file: Path | None) -> None:
-    from diw.reports.summary import results_json, summarise
+def _report(summary: "Summary", json_file: Path | None) -> None:
+    from diw.reports.summary import results_json
 
-    summary = summarise(run)
+    run = summary.run
     lines = [
         (f"{summary.scored_on} accuracy", f"{100 * summary.last_accuracy:.2f}%"),
         ("seconds", f"{summary.seconds:.0f}"),

@@ -6,19 +6,16 @@ Two dimensions are a table, which is standardised; three or four are images.
 """
 
 import re
-import zipfile
-from collections.abc import Generator
-from contextlib import contextmanager
 from dataclasses import dataclass
-from math import prod
 from pathlib import Path
-from typing import IO, Any, final
+from typing import Any, final
 
 import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from diw.arrayfiles import Archive, map_array
 from diw.data.dataset import as_float
 from diw.data.encoding import (
     FARTHEST,
@@ -29,12 +26,7 @@ from diw.data.encoding import (
     TableRows,
 )
 from diw.data.notes import Note
-from diw.errors import UsageError, one_line
-
-MAX_BYTES = 1 << 32
-"""The most bytes an array of an .npz may take; larger data belong in a memory-mapped .npy file."""
-
-_MAX_RATIO = 1100  # deflate packs at most 1032 to 1, so no honest file announces more
+from diw.errors import UsageError
 
 _CHUNK = 1 << 22
 """Numbers read at a time: an array may be larger than memory."""
@@ -55,15 +47,15 @@ class ArrayFile:
 
 def read_npz(path: Path, label: str | None = None) -> ArrayFile:
     """The arrays of an .npz file; `label` names the array of labels if it is not `y`."""
-    with _npz(path) as (archive, held):
+    with Archive(path) as archive:
 
         def read(*names: str, needed: bool = False) -> npt.NDArray[Any] | None:
             """The array of the first of these names that the file holds."""
             for name in names:
-                if name in held:
-                    return _read_member(archive, f"{name}.npy", path)
+                if name in archive.names:
+                    return archive.read(name)
             if needed:
-                found = ", ".join(held) or "none"
+                found = ", ".join(archive.names) or "none"
                 raise UsageError(f"{path}: no array {names[0]} in it (it holds: {found})")
             return None
 
@@ -76,23 +68,12 @@ def read_npz(path: Path, label: str | None = None) -> ArrayFile:
 def read_array(path: Path) -> npt.NDArray[Any]:
     """The array of an .npy file, mapped, or X of an .npz file, or its only one."""
     if path.suffix.lower() == ".npy":
-        return _map(path)
-    with _npz(path) as (archive, held):
+        return map_array(path)
+    with Archive(path) as archive:
+        held = archive.names
         if "X" not in held and len(held) != 1:
             raise UsageError(f"{path}: no array X in it (it holds: {', '.join(held) or 'none'})")
-        return _read_member(archive, f"{'X' if 'X' in held else held[0]}.npy", path)
-
-
-@contextmanager
-def _npz(path: Path) -> Generator[tuple[zipfile.ZipFile, list[str]]]:
-    """An .npz file and the names of its arrays; what goes wrong inside is one line."""
-    try:
-        with zipfile.ZipFile(path) as archive:
-            yield archive, [name[:-4] for name in archive.namelist() if name.endswith(".npy")]
-    except UsageError:
-        raise
-    except Exception as error:  # zipfile and zlib raise many kinds for broken files
-        raise UsageError(f"{path}: not a readable .npz file: {one_line(error)}") from None
+        return archive.read("X" if "X" in held else held[0])
 
 
 def beside(path: Path, label: str | None = None) -> tuple[Path, Path]:
@@ -106,47 +87,8 @@ def read_npy(path: Path, label: str | None = None) -> ArrayFile:
     labels, clean = beside(path, label)
     if label and not labels.is_file():
         raise UsageError(f"{labels}: no such file of labels")
-    held = (np.array(_map(file)) if file.is_file() else None for file in (labels, clean))
-    return _together(path, _map(path), *held)
-
-
-def _read_member(archive: zipfile.ZipFile, name: str, path: Path) -> npt.NDArray[Any]:
-    """One array, after checking the size that its header announces."""
-    info = archive.getinfo(name)
-    with archive.open(info) as stream:
-        size = _announced(stream, f"{path}: {name}")
-    if size > MAX_BYTES or size > _MAX_RATIO * max(1, path.stat().st_size):
-        raise UsageError(
-            f"{path}: {name} announces {size:,} bytes, too many; save large data as .npy"
-        )
-    with archive.open(info) as stream:
-        return np.lib.format.read_array(stream, allow_pickle=False)
-
-
-def _announced(stream: IO[bytes], source: str) -> int:
-    """The bytes that this .npy header announces; Python objects are refused."""
-    version = np.lib.format.read_magic(stream)
-    readers = {
-        (1, 0): np.lib.format.read_array_header_1_0,
-        (2, 0): np.lib.format.read_array_header_2_0,
-    }
-    if version not in readers:
-        raise UsageError(f"{source}: unknown .npy version {version}")
-    shape, _, dtype = readers[version](stream)
-    if dtype.hasobject:
-        raise UsageError(f"{source}: holds Python objects, which are never unpickled; save numbers")
-    return dtype.itemsize * prod(shape)
-
-
-def _map(path: Path) -> npt.NDArray[Any]:
-    try:
-        array = np.load(path, mmap_mode="r", allow_pickle=False)
-    except Exception as error:  # the header parser raises many kinds for broken files
-        raise UsageError(f"{path}: not a readable .npy file: {one_line(error)}") from None
-    if not isinstance(array, np.ndarray):
-        array.close()
-        raise UsageError(f"{path}: not an .npy file")
-    return array
+    held = (np.array(map_array(file)) if file.is_file() else None for file in (labels, clean))
+    return _together(path, map_array(path), *held)
 
 
 def _beside(path: Path, word: str, letter: str) -> Path:

@@ -1,52 +1,107 @@
 """Running one spec: an idempotent unit of work that one process at a time takes up."""
 
+import json
 from pathlib import Path
+from typing import Any
 
 import torch
-from filelock import FileLock, Timeout
 
+from diw.errors import UsageError
 from diw.experiments.sources import load_bundle, load_split
 from diw.models import default_model, make_model
 from diw.predicting import write_encoding
-from diw.records import Run, RunSpec, write_json
+from diw.records import Run, RunSpec, holding, is_held, spec_hash, write_json
 from diw.training import Training, make_observers
 from diw.weighting import make
 
-LOCK = ".lock"
-"""Held, inside a run's folder, by the process that trains it."""
 
+def execute(spec: RunSpec, folder: Path, timeout: float | None = None) -> Run:
+    """Bring the run of `spec` below `folder` to its end, from wherever it stands.
 
-def execute(spec: RunSpec, folder: Path) -> Run:
-    """Bring the run of `spec` below `folder` to its end, from wherever it stands."""
-    return execute_run(spec, spec.run(folder))
+    A finished run is left alone; an interrupted one goes on.
 
-
-def execute_run(spec: RunSpec, run: Run) -> Run:
-    """Bring `run`, the run of `spec`, to its end, from wherever it stands.
-
-    A finished run is left alone; an interrupted one goes on. The operating system
-    holds the lock, so it is free again when its holder dies.
+    Args:
+        spec: What to run.
+        folder: Where the runs' folders are.
+        timeout: Seconds to wait for another process that works on this run; None waits for ever.
     """
+    run = spec.run(folder)
     if run.finished:
         return run
-    run.folder.mkdir(parents=True, exist_ok=True)
-    with FileLock(run.folder / LOCK):
-        if not run.finished:
-            training = make_training(spec, Run.create(run.folder, spec.as_json()))
-            _describe(spec, run)
-            training.finish()
+    with holding(run.folder, timeout):
+        claim(spec, run)
+        bring_to_end(spec, run)
     return run
 
 
-def is_taken(run: Run) -> bool:
-    """Whether some process trains `run` at this moment."""
-    if not (run.folder / LOCK).exists():
-        return False
-    try:
-        with FileLock(run.folder / LOCK, timeout=0):
-            return False
-    except Timeout:
-        return True
+def bring_to_end(spec: RunSpec, run: Run) -> None:
+    """Train what is left of the run of `spec`; this process holds its lock."""
+    if not run.finished:
+        training = make_training(spec, Run.create(run.folder, spec.as_json()))
+        _describe(spec, run)
+        training.finish()
+
+
+def claim(spec: RunSpec, run: Run, *, fresh: bool = False) -> None:
+    """Make sure that the folder of `run` is that of `spec` or free, under the run's lock.
+
+    With `fresh`, the run that it holds is discarded. Another run, or files that no run wrote,
+    are refused.
+    """
+    check_claim(spec, run, fresh=fresh)
+    if fresh:
+        run.forget()
+
+
+def check_claim(spec: RunSpec, run: Run, *, fresh: bool = False) -> None:
+    """Refuse a folder that `claim` would refuse, without touching it."""
+    if not (run.folder / "spec.json").exists():
+        if any(not entry.name.startswith(".") for entry in run.folder.glob("*")):
+            raise UsageError(f"out: {run.folder} holds other files; choose a new or empty folder")
+        return
+    held = Run(run.folder)
+    if not fresh and spec_hash(held.spec.as_json()) != spec_hash(spec.as_json()):
+        differences = _differences(held.spec.as_json(), spec.as_json())
+        raise UsageError(
+            f"out: {run.folder} holds another run ({differences}); "
+            "choose another folder, or replace it with --fresh"
+        )
+
+
+def discard(run: Run, timeout: float | None = None) -> None:
+    """Remove what a run wrote, when nobody works on it any more."""
+    if run.folder.exists():
+        with holding(run.folder, timeout):
+            run.forget()
+
+
+def tidy(run: Run) -> None:
+    """Remove what a kill at the very end of a finished run left, unless someone works on it."""
+    left = any(path.exists() for path in run.checkpoint_paths)
+    if left and run.finished and not is_held(run.folder):
+        with holding(run.folder):
+            if run.finished:
+                run.tidy()
+
+
+def _differences(before: dict[str, Any], now: dict[str, Any]) -> str:
+    """`epochs 60, now 5; …`, the first few."""
+    flat_before, flat_now = _flat(before), _flat(now)
+    names = [n for n in {**flat_before, **flat_now} if flat_before.get(n) != flat_now.get(n)]
+    if not names:
+        return "of the same files before they changed"
+    if "method" in names:
+        names = ["method"]
+    said = [f"{name} {flat_before.get(name)}, now {flat_now.get(name)}" for name in names[:3]]
+    return "; ".join(said) + (" …" if len(names) > 3 else "")
+
+
+def _flat(spec: dict[str, Any]) -> dict[str, Any]:
+    """A spec's plain values as JSON keeps them, the method's fields beside the others."""
+    plain = json.loads(json.dumps(spec))
+    fields = plain.pop("method_fields", {})
+    plain.pop("files", None)
+    return {**plain, **fields}
 
 
 def make_training(spec: RunSpec, run: Run) -> Training:

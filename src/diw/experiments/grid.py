@@ -10,12 +10,13 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from diw.errors import RunError, UsageError
-from diw.experiments.execute import execute, is_taken
-from diw.records import RunSpec
+from diw.experiments.execute import execute, tidy
+from diw.records import RunSpec, is_held
 
 Work = Callable[[RunSpec, Path], Any]
 """What is done for a spec and the folder of all runs; importable by other processes."""
@@ -25,7 +26,12 @@ PATIENCE = 30
 
 
 def run_all(
-    specs: Sequence[RunSpec], folder: Path, *, jobs: int = 1, scheduler: str | None = None
+    specs: Sequence[RunSpec],
+    folder: Path,
+    *,
+    jobs: int = 1,
+    scheduler: str | None = None,
+    timeout: float | None = None,
 ) -> None:
     """Bring every run to its end; the first one that fails stops the rest.
 
@@ -35,19 +41,27 @@ def run_all(
         jobs: Runs at once on this machine, each in a process of its own; 1 runs in this process.
         scheduler: To run on a dask cluster instead, the address of its scheduler, such as
             `tcp://10.0.0.1:8786`.
+        timeout: Seconds to wait for another command that works on a run, or for a worker of the
+            cluster; None waits for ever.
     """
-    _run(specs, folder, execute, jobs, scheduler)
+    _run(specs, folder, partial(execute, timeout=timeout), jobs, scheduler)
 
 
 def try_all(
-    specs: Sequence[RunSpec], folder: Path, *, jobs: int = 1, scheduler: str | None = None
+    specs: Sequence[RunSpec],
+    folder: Path,
+    *,
+    jobs: int = 1,
+    scheduler: str | None = None,
+    timeout: float | None = None,
 ) -> dict[str, str]:
     """As `run_all`, but a run that fails does not stop the others.
 
     Returns:
         Why each failed run failed, by the name of its folder.
     """
-    failures = _run(specs, folder, _attempt, jobs, scheduler)
+    work = partial(_attempt, timeout=timeout)
+    failures = _run(specs, folder, work, jobs, scheduler)
     return {name: reason for name, reason in failures if reason}
 
 
@@ -59,7 +73,7 @@ def free_first(specs: Sequence[RunSpec], folder: Path) -> Iterator[RunSpec]:
     """
     waiting = list(specs)
     while waiting:
-        free = (spec for spec in waiting if not is_taken(spec.run(folder)))
+        free = (spec for spec in waiting if not is_held(spec.run(folder).folder))
         spec = next(free, waiting[0])
         waiting.remove(spec)
         yield spec
@@ -70,6 +84,8 @@ def _run(
 ) -> list[Any]:
     unique = {spec.run(folder).folder.name: spec for spec in specs}
     pending = [spec for spec in unique.values() if not spec.run(folder).finished]
+    for spec in unique.values():
+        tidy(spec.run(folder))
     if not pending:
         return []
     if scheduler is not None:
@@ -80,10 +96,10 @@ def _run(
     return _run_in_processes(pending, folder, work, jobs)
 
 
-def _attempt(spec: RunSpec, folder: Path) -> tuple[str, str]:
+def _attempt(spec: RunSpec, folder: Path, timeout: float | None = None) -> tuple[str, str]:
     name = spec.run(folder).folder.name
     try:
-        execute(spec, folder)
+        execute(spec, folder, timeout)
     except Exception as error:  # whatever it is, the other runs go on and this one is named
         return name, f"{spec.method} seed {spec.seed}: {type(error).__name__}: {error}"
     return name, ""

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from diw.errors import UsageError
-from diw.records import Run, RunSpec, spec_hash
+from diw.records import Run, RunSpec, holding, is_held, spec_hash
 
 RECORDS = "records.json"
 
@@ -65,12 +65,14 @@ def restore(specs: Iterable[RunSpec], runs: Path, records: Mapping[str, dict[str
     for spec in specs:
         run = spec.run(runs)
         record = records.get(run.folder.name)
-        begun = (run.folder / "spec.json").exists() and not run.restored
-        if record is not None and not begun and not run.finished:
+        if record is None or run.finished or is_held(run.folder):
+            continue
+        with holding(run.folder):
+            if run.finished or (run.metrics() and not run.restored):
+                continue
             run.forget()  # what an interrupted call left
-            run.folder.mkdir(parents=True, exist_ok=True)
-            (run.folder / "restored").touch()
             Run.create(run.folder, spec.as_json())
+            (run.folder / "restored").touch()
             for row in _rows(record):
                 run.append(row)
             run.finish()
@@ -83,7 +85,9 @@ def forget_restored(specs: Iterable[RunSpec], runs: Path) -> None:
     for spec in specs:
         run = spec.run(runs)
         if run.restored:
-            run.forget()
+            with holding(run.folder):
+                if run.restored:
+                    run.forget()
 
 
 def _rows(record: Mapping[str, Any]) -> list[dict[str, Any]]:

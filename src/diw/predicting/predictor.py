@@ -17,7 +17,7 @@ from torch import nn
 
 from diw.data import Dataset, Encoding, FileRows, Inputs, Note, read_like
 from diw.errors import UsageError, one_line
-from diw.models import make_model
+from diw.models import MODELS, make_model
 from diw.predicting.scores import Scores
 from diw.records import Run, write_json
 from diw.step.probe import outputs_in_pieces
@@ -52,8 +52,23 @@ class Predictor:
     encoding: Encoding
 
     @classmethod
-    def load(cls, run: Run, device: torch.device | str = "cpu") -> "Predictor":
-        """The network of a finished run; a missing or damaged file raises `UsageError`."""
+    def load(
+        cls,
+        run: Run,
+        device: torch.device | str = "cpu",
+        *,
+        model: str | None = None,
+        trust_model: bool = False,
+    ) -> "Predictor":
+        """The network of a finished run; a missing or damaged file raises `UsageError`.
+
+        Args:
+            run: The run.
+            device: Where the network predicts.
+            model: The network as `module:factory`, instead of what the run says.
+            trust_model: Import the `module:factory` that the run names. It is code that runs here,
+                so do it only if you know where the run comes from.
+        """
         if not run.finished:
             raise UsageError(
                 f"{run.folder}: this run is not finished ({len(run.metrics())} of "
@@ -61,17 +76,23 @@ class Predictor:
             )
         content = run.read(ENCODING)
         encoding = Encoding.from_json(content)
-        name, shape = content.get("model"), content.get("shape")
-        if not isinstance(name, str) or not isinstance(shape, list):
-            raise UsageError(f"{run.folder / ENCODING}: lacks the model or its input shape")
-        model = make_model(
-            name, shape=tuple(map(int, shape)), num_classes=len(encoding.classes), seed=0
-        )
-        _load_parameters(model, run.model)
-        model = model.to(device).eval()
+        name, shape = model or content.get("model"), _shape(content.get("shape"))
+        if not isinstance(name, str) or shape is None or not encoding.classes:
+            raise UsageError(f"{run.folder / ENCODING}: lacks model, input shape or classes")
+        if name not in MODELS and model is None and not trust_model:
+            raise UsageError(
+                f"model: {run.folder} names a network of its own, {name}, whose code would be run "
+                "here; name it yourself if you have it, or trust the run with --trust-model"
+            )
+        path = run.verified("model.safetensors")
+        if name in MODELS:
+            _check_size(name, path, shape, len(encoding.classes))
+        network = make_model(name, shape=shape, num_classes=len(encoding.classes), seed=0)
+        _load_parameters(network, path)
+        network = network.to(device).eval()
         if len(shape) == 3:  # as it was trained: the same arithmetic, the same last bits
-            model = model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-        return cls(model, encoding)
+            network = network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+        return cls(network, encoding)
 
     def read(self, path: Path, *, text_encoding: str | None = None) -> FileRows:
         """The rows of a file or folder; labels are ignored.
@@ -112,6 +133,27 @@ class Predictor:
             confusion += np.bincount(true * k + batch.argmax(1), minlength=k * k)
             start += len(batch)
         return Scores(data.classes, confusion.reshape(k, k))
+
+
+def _shape(value: Any) -> tuple[int, ...] | None:
+    """The shape of one input, or None for what cannot be one."""
+    sides = tuple(value) if isinstance(value, list) and 1 <= len(value) <= 3 else (0,)
+    return sides if all(type(side) is int and side > 0 for side in sides) else None
+
+
+def _check_size(name: str, path: Path, shape: tuple[int, ...], num_classes: int) -> None:
+    """Refuse a network that would take more memory than its file of parameters can fill."""
+    try:
+        with torch.device("meta"):  # only shapes
+            network = make_model(name, shape=shape, num_classes=num_classes)
+        size = sum(p.numel() * p.element_size() for p in network.parameters())
+        if size <= path.stat().st_size:
+            return
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read: {error.strerror}") from None
+    except (RuntimeError, OverflowError, ValueError):  # no network has such a shape
+        pass
+    raise UsageError(f"{path}: does not belong to this network: it has too few parameters")
 
 
 def _load_parameters(model: nn.Module, path: Path) -> None:

@@ -1,6 +1,7 @@
 """Run records: what a run leaves on disk.
 
-A run that is killed loses at most the epoch that was being trained.
+A run that is killed loses at most the epoch that was being trained. What is read of a finished run
+is compared with `done`, so that damage is reported and never taken for a result.
 
 A run is a folder:
 
@@ -10,79 +11,46 @@ A run is a folder:
     samples.npz     the training samples: given targets, and what is known of a simulated shift
     metrics.jsonl   one line per epoch, append only
     weights.npy     the ledger: (epochs, n) float16, each training sample's weight by epoch
-    checkpoint.pt   everything needed to resume, replaced atomically after each epoch
+    checkpoint.pt   everything needed to resume, behind its checksum, replaced after each epoch
+    checkpoint.old.pt   the one before, in case that the newest is damaged
     model.safetensors   the final network
     hidden.npz      the final representation of some samples, where the spec asks to observe it
     restored        marks a run that was not trained here: it has metrics alone
-    done            written last; a run without it is unfinished
+    done            written last, with the size and SHA-256 of each file; without it the run is
+                    unfinished
 
 Nothing here imports torch, and NumPy only where arrays are read, so that `--help` is quick.
 """
 
 import json
-import os
 import shutil
-import tempfile
-from collections.abc import Generator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from diw.errors import UsageError
+from diw.errors import DamageError, UsageError, one_line
+from diw.records.files import append, remove_temporaries, replacing, sync_folder, write_json
+from diw.records.journal import METRICS, WEIGHTS, Row, metrics_line, parse_metrics
+from diw.records.seal import DONE, read_seal, seal
 from diw.records.spec import RunSpec
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-Row = dict[str, Any]
-"""One epoch's metrics: `epoch` counts from 1."""
+CHECKPOINTS = ("checkpoint.pt", "checkpoint.old.pt")
+"""The newest and the one before."""
 
-FILES = (
-    *("done", "model.safetensors", "checkpoint.pt", "metrics.jsonl", "weights.npy"),
-    *("samples.npz", "hidden.npz", "facts.json", "encoding.json", "spec.json", "restored"),
+RESULTS = (
+    *("model.safetensors", METRICS, WEIGHTS, "samples.npz", "hidden.npz"),
+    *("facts.json", "encoding.json", "restored", "spec.json"),
 )
-"""What a run writes, in the order it is safely removed."""
+"""What a finished run holds, in the order it is safely removed: without a spec there is no run."""
 
 PRETRAINING = "pretraining"
 """The folder, inside a run's, of the run that some methods start from."""
-
-
-@contextmanager
-def replacing(path: Path) -> Generator[Path]:
-    """Yield a temporary path beside `path` that takes its place when the block succeeds.
-
-    The content reaches the disk before the name does, so a reader sees the old
-    file or the whole new one, never a part. A pipe or a device is written to, and
-    what a link points at is replaced, not the link.
-    """
-    if path.parts[:2] == ("/", "dev") or (path.exists() and not path.is_file()):
-        with tempfile.TemporaryDirectory() as folder:
-            yield Path(folder) / "content"
-            path.write_bytes((Path(folder) / "content").read_bytes())
-        return
-    path = path.resolve() if path.is_symlink() else path
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        yield temporary
-        with temporary.open("rb") as file:
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write `text` as UTF-8, atomically."""
-    with replacing(path) as temporary:
-        temporary.write_text(text, encoding="utf-8")
-
-
-def write_json(path: Path, content: object) -> None:
-    """Write `content` as indented JSON, atomically."""
-    write_text(path, json.dumps(content, indent=2, allow_nan=False) + "\n")
 
 
 @dataclass(frozen=True)
@@ -95,6 +63,7 @@ class Run:
     def create(cls, folder: Path, spec: Mapping[str, Any]) -> "Run":
         """Make (or find again) the folder of the run that `spec` describes."""
         folder.mkdir(parents=True, exist_ok=True)
+        sync_folder(folder.parent)
         if not (folder / "spec.json").exists():
             write_json(folder / "spec.json", spec)
         return cls(folder)
@@ -107,20 +76,21 @@ class Run:
     @cached_property
     def spec(self) -> RunSpec:
         """What was asked; fields that did not exist yet have their defaults."""
+        values = self.spec_json
         try:
-            return RunSpec.from_json(self.spec_json)
+            return RunSpec.from_json(values)
         except (TypeError, UsageError) as error:
             raise UsageError(f"{self.folder / 'spec.json'}: {error}") from None
 
     def read(self, name: str) -> dict[str, Any]:
         """One of the run's JSON files; a missing or damaged one is a `UsageError`."""
-        path = self.folder / name
+        path = self.verified(name)
         try:
-            content = json.loads(path.read_text())
+            content = json.loads(path.read_text(encoding="utf-8"))
         except FileNotFoundError:
             raise UsageError(f"{self.folder}: has no {name}; train it again") from None
-        except (OSError, ValueError) as error:
-            raise UsageError(f"{path}: cannot be read: {error}") from None
+        except (OSError, ValueError, RecursionError) as error:
+            raise UsageError(f"{path}: cannot be read: {one_line(error)}") from None
         if not isinstance(content, dict):
             raise UsageError(f"{path}: is not what a run writes; train it again")
         return content
@@ -128,7 +98,7 @@ class Run:
     @property
     def finished(self) -> bool:
         """Whether the run reached its last epoch and closed its records."""
-        return (self.folder / "done").exists()
+        return (self.folder / DONE).exists()
 
     @property
     def restored(self) -> bool:
@@ -136,61 +106,89 @@ class Run:
         return (self.folder / "restored").exists()
 
     @property
-    def checkpoint(self) -> Path:
-        """Where the state to resume from is kept."""
-        return self.folder / "checkpoint.pt"
+    def checkpoint_paths(self) -> tuple[Path, Path]:
+        """Where the state to resume from is kept: the newest, and the one before."""
+        newest, before = (self.folder / name for name in CHECKPOINTS)
+        return newest, before
 
     @property
     def model(self) -> Path:
         """Where the final network is kept."""
         return self.folder / "model.safetensors"
 
+    def verified(self, name: str) -> Path:
+        """The path of one of the run's files, which is as it was when the run was finished.
+
+        A changed or missing file is a `DamageError`. Nothing is compared while the run is
+        unfinished, or if it was finished by a version that kept no checksums.
+        """
+        sealed = read_seal(self.folder)
+        if sealed is not None:
+            sealed.check(name)
+        return self.folder / name
+
+    def verify(self) -> int:
+        """Compare every file of the run with what `done` says; return their number.
+
+        The pretraining of a run is a part of it. Raises `DamageError` at the first difference.
+        """
+        sealed = read_seal(self.folder)
+        if sealed is None:
+            raise UsageError(f"{self.folder}: is not finished, so there is nothing to compare")
+        for name in sealed.files:
+            sealed.check(name)
+        self.metrics()
+        self.ledger()
+        self.samples()
+        before = Run(self.folder / PRETRAINING)
+        return len(sealed.files) + (before.verify() if before.finished else 0)
+
     def metrics(self) -> list[Row]:
-        """The finished epochs in order; a line cut off by a kill does not count."""
-        path = self.folder / "metrics.jsonl"
-        rows: list[Row] = []
-        if path.exists():
-            for line in path.read_text().splitlines():
-                try:
-                    rows.append(json.loads(line))
-                except json.JSONDecodeError:
-                    break
+        """The finished epochs in order; a line that a kill cut off does not count."""
+        path = self.verified(METRICS)
+        try:
+            content = path.read_bytes()
+        except FileNotFoundError:
+            content = b""
+        rows = parse_metrics(content)
+        sealed = read_seal(self.folder)
+        if sealed is not None:
+            expected = len(content.splitlines()) if sealed.epochs is None else sealed.epochs
+            if len(rows) != expected:
+                raise DamageError(
+                    f"{path}: is damaged: {len(rows)} of {expected} epochs can be read; "
+                    "train this run again"
+                )
         return rows
 
-    def keep_epochs(self, epochs: int) -> None:
-        """Drop what was written after epoch `epochs`, the last one in the checkpoint."""
-        rows = [row for row in self.metrics() if row["epoch"] <= epochs]
-        lines = [json.dumps(row) + "\n" for row in rows]
-        write_text(self.folder / "metrics.jsonl", "".join(lines))
-
     def append(self, row: Row) -> None:
-        """Add one finished epoch."""
-        with (self.folder / "metrics.jsonl").open("a") as file:
-            file.write(json.dumps(row, allow_nan=False) + "\n")
-
-    def open_ledger(self, epochs: int, samples: int) -> "NDArray[np.float16]":
-        """The ledger as a writable memory map, one row per epoch: no run holds it in memory."""
-        import numpy as np
-
-        path = self.folder / "weights.npy"
-        if path.exists():
-            ledger = np.lib.format.open_memmap(path, mode="r+")
-            if ledger.shape == (epochs, samples):
-                return ledger
-        return np.lib.format.open_memmap(path, mode="w+", dtype=np.float16, shape=(epochs, samples))
+        """Add one epoch to the metrics."""
+        append(self.folder / METRICS, metrics_line(row))
 
     def ledger(self) -> "NDArray[np.float16]":
         """The weights by finished epoch and training sample, shape (finished epochs, n), read-only.
 
-        Zero rows of a killed run's unfinished epochs are cut off. Empty, (0, 0),
-        for a run that trains on trusted data alone.
+        Empty, (0, 0), for a run that trains on trusted data alone.
         """
         import numpy as np
 
-        path = self.folder / "weights.npy"
+        path = self.verified(WEIGHTS)
         if not path.exists():
             return np.zeros((0, 0), dtype=np.float16)
-        return np.load(path, mmap_mode="r")[: len(self.metrics())]
+        epochs = len(self.metrics())
+        try:
+            with path.open("rb") as file:
+                np.lib.format.read_magic(file)
+                shape, _, dtype = np.lib.format.read_array_header_1_0(file)
+                start = file.tell()
+            if dtype != np.float16 or len(shape) != 2 or min(shape) < 1 or shape[0] < epochs:
+                raise ValueError(f"{dtype} {shape} is not a row of weights per epoch")
+            shape = (epochs, shape[1])
+            if not epochs:
+                return np.zeros(shape, np.float16)
+            return np.memmap(path, np.float16, "r", start, shape)
+        except (ValueError, OSError, OverflowError) as error:
+            raise DamageError(f"{path}: cannot be read: {one_line(error)}") from None
 
     def write_samples(self, **arrays: "NDArray[Any]") -> None:
         """Keep what is known of the training samples (`targets`, `flipped`, `true_weights`, …)."""
@@ -198,8 +196,11 @@ class Run:
             self.write_arrays("samples", **arrays)
 
     def samples(self) -> "dict[str, NDArray[Any]]":
-        """What `write_samples` kept; the keys that are not known are absent."""
-        return self.arrays("samples")
+        """What `write_samples` kept, one entry per sample; unknown keys are absent."""
+        arrays = self.arrays("samples")
+        if len({array.shape for array in arrays.values()}) > 1:
+            raise DamageError(f"{self.folder / 'samples.npz'}: holds arrays of different shapes")
+        return arrays
 
     def write_arrays(self, name: str, **arrays: "NDArray[Any]") -> None:
         """Keep `NAME.npz`, atomically."""
@@ -210,32 +211,43 @@ class Run:
 
     def arrays(self, name: str) -> "dict[str, NDArray[Any]]":
         """What `write_arrays` kept under `name`; empty where nothing was."""
-        import numpy as np
+        from diw.arrayfiles import read_archive
 
-        path = self.folder / f"{name}.npz"
-        if not path.exists():
-            return {}
-        with np.load(path, allow_pickle=False) as archive:
-            return {name: archive[name] for name in archive.files}
+        path = self.verified(f"{name}.npz")
+        return read_archive(path) if path.exists() else {}
 
     def forget(self) -> None:
-        """Remove what the run wrote, `done` first; other files in the folder stay."""
-        for name in FILES:
-            (self.folder / name).unlink(missing_ok=True)
+        """Remove what the run wrote, `done` first; the lock and other files in the folder stay."""
+        (self.folder / DONE).unlink(missing_ok=True)
+        sync_folder(self.folder)
+        self.tidy()
         shutil.rmtree(self.folder / PRETRAINING, ignore_errors=True)
+        for name in RESULTS:
+            (self.folder / name).unlink(missing_ok=True)
+        sync_folder(self.folder)
 
     def finish(self) -> None:
-        """Close the records; the checkpoint is no longer needed."""
-        write_text(self.folder / "done", "")
-        self.checkpoint.unlink(missing_ok=True)
+        """Close the records: every file's size and checksum, and the checkpoints removed."""
+        seal(self.folder, len(self.metrics()), RESULTS)
+        self.tidy()
+
+    def tidy(self) -> None:
+        """Remove what only an unfinished run needs, and what killed writers left."""
+        for name in CHECKPOINTS:
+            (self.folder / name).unlink(missing_ok=True)
+        for name in (DONE, *CHECKPOINTS, *RESULTS):
+            remove_temporaries(self.folder / name)
 
 
 def find_runs(path: Path) -> list[Run]:
     """Every run at or below `path`, in a stable order."""
     if not path.exists():
         raise UsageError(f"{path}: no such run or folder of runs")
-    runs = [Run(spec.parent) for spec in sorted(path.rglob("spec.json"))]
-    folders = {run.folder.absolute() for run in runs}  # the parent of "." is "." as well
+    folders = {spec.parent for spec in path.rglob("spec.json")}
+    # A finished run that has lost its spec is one too: whoever reads it says so.
+    folders |= {done.parent for done in path.rglob(DONE) if (done.parent / METRICS).exists()}
+    runs = [Run(folder) for folder in sorted(folders)]
+    folders = {folder.absolute() for folder in folders}  # the parent of "." is "." as well
     # A run inside another one's folder is a part of it: its pretraining.
     return [run for run in runs if run.folder.absolute().parent not in folders]
 

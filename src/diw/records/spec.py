@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from types import UnionType
+from typing import TYPE_CHECKING, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from diw.errors import UsageError
 
@@ -178,6 +179,10 @@ class RunSpec:
         unknown = sorted(values.keys() - recipe_names - own_names - {"format", "pretraining"})
         if unknown:
             raise UsageError(f"spec: unknown key {unknown[0]}; was it written by a newer diw?")
+        for kind in (cls, Recipe):
+            for name, hint in get_type_hints(kind).items():
+                if name in values and not _fits(values[name], hint):
+                    raise UsageError(f"spec: {name} cannot be {str(values[name])[:40]!r}")
         own = {name: values[name] for name in own_names & values.keys()}
         own["observe"] = tuple(own.get("observe", ()))  # JSON knows lists only
         recipe = Recipe(**{name: values[name] for name in recipe_names & values.keys()})
@@ -188,6 +193,22 @@ class RunSpec:
         from diw.records.run import Run
 
         return Run(folder / spec_hash(self.as_json()))
+
+
+def _fits(value: Any, hint: Any) -> bool:
+    """Whether a value read from JSON may be that of a field annotated with `hint`."""
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin is Literal:
+        return value in arguments
+    if origin in (Union, UnionType):
+        return any(_fits(value, one) for one in arguments)
+    if origin is tuple:
+        return isinstance(value, list | tuple) and all(_fits(v, arguments[0]) for v in value)
+    if isinstance(value, bool):
+        return hint is bool
+    if hint is float:
+        return isinstance(value, int | float)
+    return isinstance(value, origin or hint)
 
 
 def spec_hash(spec: Mapping[str, Any]) -> str:

@@ -65,6 +65,7 @@ def summarise(run: Run) -> Summary:
     if not rows:
         raise UsageError(f"{run.folder}: no finished epoch to report; run it first")
     samples = run.samples()
+    _check(run, rows, samples)
     accuracies = [float(row["test_accuracy"]) for row in rows]
     balanced = _column(rows, "balanced_accuracy")
     distances = _distances_to_truth(run, rows, samples.get("true_weights"))
@@ -92,6 +93,22 @@ def summarise(run: Run) -> Summary:
 def results_json(spec: Mapping[str, Any], summaries: Iterable[Summary]) -> dict[str, Any]:
     """The content of `--json FILE`: what was asked, and one entry per run."""
     return {"spec": dict(spec), "results": [summary.as_json() for summary in summaries]}
+
+
+def _check(run: Run, rows: Sequence[Row], samples: Mapping[str, NDArray[Any]]) -> None:
+    """Refuse records without the numbers, or of other shapes, than a run writes."""
+    for row in rows:
+        for key in ("test_accuracy", "seconds", "balanced_accuracy", "ess"):
+            needed = key in ("test_accuracy", "seconds")
+            if not isinstance(row.get(key), int | float) and (needed or row.get(key) is not None):
+                path = run.folder / "metrics.jsonl"
+                raise UsageError(
+                    f"{path}: epoch {row['epoch']} has no number {key}; train it again"
+                )
+    n = {array.shape for array in samples.values()}
+    ledger = run.ledger()
+    if len(ledger) and n and n != {ledger.shape[1:]}:
+        raise UsageError(f"{run.folder}: weights.npy and samples.npz are not of the same samples")
 
 
 def _scored_on(run: Run) -> str:

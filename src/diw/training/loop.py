@@ -8,18 +8,20 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from safetensors import SafetensorError
 from safetensors.torch import load_model, save_model
 from torch import Tensor, nn
 
 from diw.data import Dataset
 from diw.data.split import Split
 from diw.diagnostics import effective_sample_size
-from diw.errors import RunError
+from diw.errors import RunError, one_line
 from diw.objective import Objective, Result
-from diw.records import PRETRAINING, Recipe, Row, Run, replacing
+from diw.records import PRETRAINING, Journal, Recipe, Row, Run, replacing
 from diw.seeding import derive, torch_generator
 from diw.step.batch import Batch, Criterion
 from diw.step.criteria import cross_entropy
+from diw.training.checkpoint import State, resume, save_checkpoint
 from diw.training.evaluate import evaluate
 from diw.training.observers import Observer
 from diw.weighting import Weighting, make
@@ -72,8 +74,8 @@ class Training:
             return
         self.run.write_samples(**_known(self.split))
         with torch.random.fork_rng(devices=_cuda(self.device)):
-            self._resume()
-            ledger = self._open_ledger()
+            journal = Journal(self.run.folder, self.recipe.epochs, len(self.split.train))
+            self._resume(journal)
             self.objective.prepare()
             for epoch in range(self.epoch + 1, self.recipe.epochs + 1):
                 started = time.perf_counter()
@@ -82,15 +84,13 @@ class Training:
                 self.seconds += time.perf_counter() - started
                 for observer in self.observers:  # not timed: no cost of the method
                     row |= observer.after_epoch(self.model)
-                if ledger is not None:
-                    ledger[epoch - 1] = weights.numpy()
                 self.epoch = epoch
-                self.run.append({"epoch": epoch, **row, "seconds": round(self.seconds, 3)})
-                self._save()
+                row = {"epoch": epoch, **row, "seconds": round(self.seconds, 3)}
+                journal.append(row, weights.numpy() if self._weighs else None)
+                self._save(journal)
             for observer in self.observers:
                 observer.at_end(self.model, self.run)
-        with replacing(self.run.model) as temporary:
-            save_model(self.model, str(temporary))
+        self._write_model()
         self.run.finish()
 
     def train_epoch(self, epoch: int) -> tuple[Row, Tensor]:
@@ -126,7 +126,7 @@ class Training:
 
         Their order depends on the seed and the epoch alone, so all methods see the same batches.
         """
-        if self.method.trains_on == "trusted":
+        if not self._weighs:
             yield from [None] * self.objective.steps_per_trusted_pass
             return
         order = torch.randperm(
@@ -146,34 +146,44 @@ class Training:
         return result
 
     @property
+    def _weighs(self) -> bool:
+        """Whether the training samples are used, and have weights."""
+        return self.method.trains_on != "trusted"
+
+    @property
     def _samples_per_epoch(self) -> int:
-        on_trusted = self.method.trains_on == "trusted"
-        return len(self.split.trusted if on_trusted else self.split.train)
+        return len(self.split.train if self._weighs else self.split.trusted)
 
-    def _open_ledger(self) -> NDArray[np.float16] | None:
-        if self.method.trains_on == "trusted":
-            return None
-        return self.run.open_ledger(self.recipe.epochs, len(self.split.train))
+    def _write_model(self) -> None:
+        with replacing(self.run.model) as temporary:
+            try:
+                save_model(self.model, str(temporary))
+            except SafetensorError as error:  # its way to report a full disk
+                raise RunError(f"{self.run.model}: cannot be written: {one_line(error)}") from None
 
-    def _save(self) -> None:
+    def _save(self, journal: Journal) -> None:
         state = {
             "epoch": self.epoch,
             "seconds": self.seconds,
             "model": self.model.state_dict(),
             "optimizer": self.optimizer.state_dict(),
             "objective": self.objective.state_dict(),
+            "records": journal.marks,
         }
-        with replacing(self.run.checkpoint) as temporary:
-            torch.save(state, temporary)
+        save_checkpoint(self.run, state)
 
-    def _resume(self) -> None:
-        if self.run.checkpoint.exists():
-            state = torch.load(self.run.checkpoint, map_location=self.device, weights_only=True)
-            self.epoch, self.seconds = state["epoch"], state["seconds"]
+    def _resume(self, journal: Journal) -> None:
+        def take(state: State) -> None:
+            marks = state.get("records")
+            journal.cut(journal.marks_of_epochs(state["epoch"]) if marks is None else marks)
             self.model.load_state_dict(state["model"])
             self.optimizer.load_state_dict(state["optimizer"])
             self.objective.load_state_dict(state["objective"])
-        self.run.keep_epochs(self.epoch)
+            self.epoch, self.seconds = state["epoch"], state["seconds"]
+
+        resume(self.run, self.device, take)
+        if not self.epoch:
+            journal.cut({})
 
 
 @dataclass(frozen=True)
@@ -221,7 +231,8 @@ class RunTask:
             device=training.device,
         )
         before.finish()
-        load_model(before.model, str(before.run.model), device=str(training.device))
+        parameters = before.run.verified("model.safetensors")
+        load_model(before.model, str(parameters), device=str(training.device))
         return before.model
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from diw.records import Run
+from diw.records import Journal, Run
 from tests.reports.factory import make_spec
 
 DIW, UNIFORM, RANDOM = (88.0, 88.2, 87.9), (80.0, 81.0, 79.5), (87.8, 88.3, 87.6)
@@ -26,11 +26,9 @@ def write_run(runs: Path, *, seed: int, accuracies: Sequence[float], **changes: 
     run = Run.create(spec.run(runs).folder, spec.as_json())
     n = len(weights) if weights is not None else 4
     run.write_samples(**{"targets": np.arange(n) % 2, **samples})
-    ledger = run.open_ledger(len(accuracies), n)
+    journal = Journal(run.folder, len(accuracies), n)
     for epoch, accuracy in enumerate(accuracies):
-        ledger[epoch] = 1.0 if weights is None else weights
-        ledger.flush()
-        run.append(
+        journal.append(
             {
                 "epoch": epoch + 1,
                 "train_loss": 1.0,
@@ -40,7 +38,8 @@ def write_run(runs: Path, *, seed: int, accuracies: Sequence[float], **changes: 
                 "ess": 1.0,
                 "seconds": epoch + 1.0,
                 **{key: values[epoch] for key, values in rows.items()},
-            }
+            },
+            np.ones(n) if weights is None else np.array(weights),
         )
     if hidden is not None:
         run.write_arrays("hidden", **hidden)

@@ -1,0 +1,150 @@
+"""Writing safely: after a kill or a power cut a file is as it was or as it should be.
+
+Content reaches the disk before the name that makes it visible (`replacing`), and what a file counts
+on before the file itself. Where a reader must know that nothing has changed since, there is a
+checksum: inside the file (`write_sealed`), or of the file, kept elsewhere (`fingerprint`).
+"""
+
+import glob
+import hashlib
+import json
+import os
+import platform
+import tempfile
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from diw.errors import DamageError, one_line
+
+SEAL = b"diw sealed sha256 "
+"""How a sealed file begins; then 64 hexadecimal digits, a line feed and the content."""
+
+_HOST = hashlib.blake2b(platform.node().encode(), digest_size=4).hexdigest()
+
+Fingerprint = dict[str, Any]
+"""`size` in bytes and `sha256` of a file."""
+
+
+@contextmanager
+def replacing(path: Path) -> Generator[Path]:
+    """Yield a temporary path beside `path` that takes its place when the block succeeds.
+
+    The content reaches the disk before the name does, so a reader sees the old
+    file or the whole new one, never a part. A pipe or a device is written to, and
+    what a link points at is replaced, not the link. Temporary files that killed
+    processes left are removed.
+    """
+    if path.parts[:2] == ("/", "dev") or (path.exists() and not path.is_file()):
+        with tempfile.TemporaryDirectory() as folder:
+            yield Path(folder) / "content"
+            with _naming(path):
+                path.write_bytes((Path(folder) / "content").read_bytes())
+        return
+    path = path.resolve() if path.is_symlink() else path
+    _remove_abandoned(path)
+    temporary = path.with_name(f".{path.name}.{_HOST}-{os.getpid()}.tmp")
+    with _naming(path, temporary):
+        try:
+            with temporary.open("wb") as file:
+                mode = os.fstat(file.fileno()).st_mode
+            yield temporary
+            with temporary.open("rb") as file:
+                os.fsync(file.fileno())
+            temporary.chmod(mode)  # some libraries make files that only their owner may read
+            temporary.replace(path)
+            sync_folder(path.parent)
+        finally:
+            temporary.unlink(missing_ok=True)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write `text` as UTF-8, atomically."""
+    with replacing(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+
+
+def write_json(path: Path, content: object) -> None:
+    """Write `content` as indented JSON, atomically."""
+    write_text(path, json.dumps(content, indent=2, allow_nan=False) + "\n")
+
+
+def append(path: Path, content: bytes) -> None:
+    """Add to the end of a file, and return when that is on the disk."""
+    new = not path.exists()
+    with _naming(path), path.open("ab") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    if new:
+        sync_folder(path.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Bring the names in a folder to the disk: a file's own sync does not cover its name."""
+    if os.name == "posix":
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def write_sealed(path: Path, content: bytes | memoryview) -> None:
+    """Write `content` behind its checksum; `unseal` gives it back."""
+    with path.open("wb") as file:
+        file.write(SEAL + hashlib.sha256(content).hexdigest().encode() + b"\n")
+        file.write(content)
+
+
+def unseal(path: Path, stored: bytes) -> bytes:
+    """The content of what `write_sealed` wrote to `path`; anything else is a `DamageError`."""
+    head, _, content = stored.partition(b"\n")
+    if head != SEAL + hashlib.sha256(content).hexdigest().encode():
+        raise DamageError(f"{path}: is damaged: its checksum is wrong")
+    return content
+
+
+def fingerprint(path: Path) -> Fingerprint:
+    """Size and SHA-256 of a file."""
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256")
+        return {"size": file.tell(), "sha256": digest.hexdigest()}
+
+
+def remove_temporaries(path: Path) -> None:
+    """Remove what killed writers of `path` left; nobody may be writing it now."""
+    for left in path.parent.glob(f".{glob.escape(path.name)}.*.tmp"):
+        left.unlink(missing_ok=True)
+
+
+def _remove_abandoned(path: Path) -> None:
+    """Remove temporary files of `path` whose writers, processes of this machine, have ended."""
+    if os.name != "posix":
+        return
+    for left in path.parent.glob(f".{glob.escape(path.name)}.{_HOST}-*.tmp"):
+        process = left.name.removesuffix(".tmp").rpartition("-")[2]
+        if process.isdecimal() and not _is_alive(int(process)):
+            left.unlink(missing_ok=True)
+
+
+def _is_alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True
+
+
+@contextmanager
+def _naming(path: Path, temporary: Path | None = None) -> Generator[None]:
+    """Name the file in errors of the system: that of a full disk comes without a name."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is not None and str(error.filename) != str(temporary):
+            raise
+        raise OSError(error.errno, error.strerror or one_line(error), str(path)) from None
