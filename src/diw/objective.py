@@ -51,6 +51,7 @@ class PlainTask:
     method: str
     train: Rows | None
     trusted: Rows
+    trusted_places: Tensor | None
     true_weights: Tensor | None
     criterion: Criterion
     trusted_criterion: Criterion
@@ -100,6 +101,7 @@ class Objective:
         collate: Collate | None = None,
         task: Task | None = None,
         train: Any = None,
+        trusted_index: Any = None,
         true_weights: Tensor | None = None,
         pretrain: Callable[[int], nn.Module] | None = None,
         seed: int = 0,
@@ -125,6 +127,8 @@ class Objective:
             task: A runner's task, which holds the data and the criteria; give it instead of
                 `trusted`, the criteria and the next three arguments.
             train: The whole training set, for static methods; -F methods count its labels.
+            trusted_index: (m,) places of the trusted samples in the training set, as batches give
+                them in their index, where they are trained on too; for `remember`.
             true_weights: (n,) the true weight of each training sample, for `truth`.
             pretrain: (epochs) → a network trained without weights, for methods that need one.
             seed: Decides the trusted batches and random weights.
@@ -149,6 +153,7 @@ class Objective:
                 method=self.method.name,
                 train=None if train is None else as_rows(train, "train"),
                 trusted=as_rows(trusted, collate=collate),
+                trusted_places=_checked_places(trusted_index),
                 true_weights=_checked_weights(true_weights),
                 criterion=criterion,
                 trusted_criterion=trusted_criterion,
@@ -161,6 +166,7 @@ class Objective:
                 trusted_criterion=trusted_criterion,
                 outputs_to_logits=outputs_to_logits,
                 train=train,
+                trusted_index=trusted_index,
                 true_weights=true_weights,
                 pretrain=pretrain,
             )
@@ -229,7 +235,7 @@ class Objective:
         """
         if not torch.is_grad_enabled():
             return self._plain(batch, model, outputs)
-        step = self.step(batch, model, outputs)
+        step = self.step(batch, model, outputs, fits=True)
         weights = self._weigh(step)
         self._say_no_epoch()
         total: Tensor | None = None
@@ -268,6 +274,7 @@ class Objective:
         batch: LoaderBatch | None,
         model: nn.Module | None = None,
         outputs: ModelOutput = None,
+        fits: bool = False,
     ) -> Step:
         """One training step as a method sees it, for looking at losses, gradients or the memory.
 
@@ -275,13 +282,15 @@ class Objective:
             batch: As in a call.
             model: As in a call.
             outputs: As in a call.
+            fits: Whether the training forward is run in any case, as in a call, so that looking at
+                the training batch may use it.
         """
         self.prepare()
         if batch is None:
             if self.method.trains_on != "trusted":
                 raise UsageError(f"batch: {self.method.name} needs a training batch")
-            return self._step(Batch(torch.empty(0), None), model, outputs)
-        return self._step(self._batch(batch), model, outputs)
+            return self._step(Batch(torch.empty(0), None), model, outputs, fits)
+        return self._step(self._batch(batch), model, outputs, fits)
 
     def start_epoch(self, epoch: int) -> None:
         """Start epoch `epoch`, from 1; warm-up, random weights and noise depend on it."""
@@ -331,7 +340,9 @@ class Objective:
                 stacklevel=3,
             )
 
-    def _step(self, train: Batch, model: nn.Module | None, outputs: ModelOutput) -> Step:
+    def _step(
+        self, train: Batch, model: nn.Module | None, outputs: ModelOutput, fits: bool = False
+    ) -> Step:
         return Step(
             self._around,
             train,
@@ -340,6 +351,7 @@ class Objective:
             t=self.t,
             model=self._model if model is None else model,
             outputs=outputs,
+            fits=fits,
         )
 
     def _weigh(self, step: Step) -> Weights:
@@ -350,7 +362,7 @@ class Objective:
         train = normalised(train) if raw.normalise else train
         vanished = float(not train.any())
         diagnostics = {**raw.diagnostics, "vanished": vanished}
-        return Weights(train, raw.trusted, diagnostics, raw.normalise)
+        return Weights(train, raw.trusted, diagnostics, raw.normalise, raw.estimate)
 
     def _draw_trusted(self) -> Batch:
         batch = self._batch(self._stream.draw(), "trusted")
@@ -383,3 +395,16 @@ def _checked_weights(weights: Any) -> Tensor | None:
             f"shape (n,); got shape {tuple(values.shape)}"
         )
     return values
+
+
+def _checked_places(index: Any) -> Tensor | None:
+    """Places in the training set as a vector of whole numbers that are not negative."""
+    if index is None:
+        return None
+    places = torch.as_tensor(index)
+    if places.ndim != 1 or places.is_floating_point() or bool((places < 0).any()):
+        raise UsageError(
+            "trusted_index: give the place of each trusted sample in the training set, whole "
+            f"numbers of shape (m,); got {places.dtype} of shape {tuple(places.shape)}"
+        )
+    return places.long()

@@ -18,7 +18,9 @@ def has_pretraining(case: Case) -> bool:
 
 
 def training_of(case: Case, folder: Path) -> Training:
-    fields: dict[str, object] = {"pretraining": 2} if has_pretraining(case) else {}
+    fields: dict[str, object] = {**case.fields}
+    if has_pretraining(case):
+        fields["pretraining"] = 2
     return tiny_training(folder, case.method, epochs=3, fields=fields, batch_size=40)
 
 

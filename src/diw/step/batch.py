@@ -116,14 +116,16 @@ class Weights(LikeTensor):
 
     `train` (n,) weighs the training batch, None: it does not count. `trusted`
     (m,) weighs the trusted batch in the loss, None: it is only looked at.
-    `normalise`: the objective brings `train` to mean one. Where a tensor is expected,
-    a `Weights` is its `train`.
+    `normalise`: the objective brings `train` to mean one. `estimate` (n,): what the
+    samples are worth, where `train` leaves some out of this step; that is what is recorded. Where a
+    tensor is expected, a `Weights` is its `train`.
     """
 
     train: Tensor | None
     trusted: Tensor | None = None
     diagnostics: Mapping[str, float] = field(default_factory=dict[str, float])
     normalise: bool = True
+    estimate: Tensor | None = None
 
     def as_tensor(self) -> Tensor:
         """`train`, (n,)."""

@@ -62,6 +62,7 @@ class Step:
         t: int,
         model: nn.Module,
         outputs: ModelOutput = None,
+        fits: bool = False,
     ):
         """Open a step.
 
@@ -73,6 +74,7 @@ class Step:
             t: The optimiser step, from 0.
             model: The host's wrapped network for the training forward.
             outputs: The training forward, where the host has run it already.
+            fits: Whether the training forward is run in any case.
         """
         self.train = train
         self.epoch = epoch
@@ -82,6 +84,7 @@ class Step:
         self._draw_trusted = draw_trusted
         self._model = model
         self._outputs = outputs
+        self._fits = fits or outputs is not None
 
     @cached_property
     def trusted(self) -> Batch:
@@ -112,6 +115,16 @@ class Step:
             if self._around.tap is None or fit.maybe_hidden is not None:
                 return Outputs(_detached(fit.values), fit.losses.detach(), fit.maybe_hidden)
         return self._look(self.train)
+
+    @property
+    def seen_train(self) -> Outputs:
+        """The training batch, seen as cheaply as possible, without gradient.
+
+        The training forward, in training mode, where it is run in any case; a look otherwise.
+        """
+        if not self._fits:
+            return self.probe_train
+        return Outputs(_detached(self.fit.values), self.fit.losses.detach(), self.fit.maybe_hidden)
 
     @cached_property
     def probe_trusted(self) -> Outputs:

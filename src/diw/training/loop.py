@@ -111,7 +111,9 @@ class Training:
             result = self.step(batch)
             if batch is not None and result.weights.train is not None:
                 assert batch.index is not None
-                weights[batch.index] = result.weights.train.to("cpu", torch.float32)
+                recorded = result.weights.estimate
+                recorded = result.weights.train if recorded is None else recorded
+                weights[batch.index] = recorded.to("cpu", torch.float32)
             tally.add(result.loss.detach(), result.diagnostics)
         row = tally.row(self._samples_per_epoch, self.recipe.reduction)
         if not np.isfinite(row["train_loss"]):
@@ -208,6 +210,11 @@ class RunTask:
     def trusted(self) -> Dataset:
         """The trusted set."""
         return self.training.split.trusted
+
+    @property
+    def trusted_places(self) -> Tensor:
+        """Places of the trusted samples in the training set; none where they are kept out of it."""
+        return self.training.split.trusted_places
 
     @property
     def true_weights(self) -> Tensor | None:

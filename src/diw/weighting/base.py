@@ -29,6 +29,11 @@ class Task(Protocol):
         ...
 
     @property
+    def trusted_places(self) -> Tensor | None:
+        """Places (m,) of the trusted samples in the training set; None where they are not in it."""
+        ...
+
+    @property
     def true_weights(self) -> Tensor | None:
         """The true weight of each training sample, (n,), known for simulated shifts; else None."""
         ...

@@ -1,0 +1,220 @@
+"""Weights that remember: the default.
+
+A match of one mini-batch's losses sees a wrong label only until it is learned. This method
+looks at the predictions instead, in three steps, all from the training forward:
+
+1. Which labels were given to which classes? Two tables of predictions by label, of the training
+   and of the trusted samples, give the transitions R (`diw.weighting.confusion`).
+2. How likely is it that a sample's label is right? The odds follow from R and the sample's
+   predictions by Bayes' rule. They are remembered per sample and averaged over its last visits.
+3. Predictions for a sample are evidence only while the network does not train on it. So a quarter
+   of the samples is left out in turn, for six epochs each: long enough for a label that was
+   learned by heart to be forgotten. What is seen in the second half of that time is remembered.
+
+The weight of a sample is π² times a factor per class, π being the probability that
+its label is right. π itself (times the factor) would be the importance weight
+p_trusted(x, y)/p_train(x, y). But a network learns whatever keeps some weight for long enough, and
+among doubtful samples the square leaves less to the wrong ones.
+"""
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from diw.errors import DIWWarning, RunError, UsageError
+from diw.step.batch import Weights
+from diw.step.step import Step
+from diw.weighting.base import State, Task, Weighting
+from diw.weighting.confusion import SHARPNESS, VISITS, FloatArray, Tables, log_odds, tempered
+
+SURE = 8.0
+"""Log odds are cut here, so that one visit cannot outvote all others."""
+LOOK_EVERY = 16
+"""Steps between two looks at the trusted samples, where they are not trained on."""
+ODDS, SEEN = "log odds", "visits"
+
+
+@dataclass(kw_only=True)
+class Remember(Weighting):
+    """Weighs each sample by how likely its label is right, remembered from visits that count.
+
+    w = π² c_y with π = R_yy p_y / Σ_i R_iy p_i, where p are the network's predictions while the
+    sample was left out, R the transitions between classes and given labels, and c_y the ratio
+    of class shares. It needs classes: integer labels and one score per class.
+    """
+
+    name: ClassVar[str] = "remember"
+
+    warmup_steps: int = 200
+    """Optimiser steps at the start without weights: a random network has nothing to say yet."""
+    folds: int = 4
+    """One of so many parts of the training set is left out at a time; 1 leaves none out."""
+    block: int = 6
+    """Epochs for which a part is left out; it is judged in the second half of them."""
+    power: float = 2.0
+    """The power of π in the weights; 1 gives the importance weights themselves."""
+    bound: float = 50.0
+    """The largest weight, relative to the mean."""
+    every: int = 40
+    """Steps between two estimates of the transitions (more with over a hundred classes)."""
+
+    _tables: Tables | None = field(default=None, init=False, repr=False)
+    _places: Tensor | None = field(default=None, init=False, repr=False)
+    _warned: bool = field(default=False, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        for name, least in (("warmup_steps", 0), ("folds", 1), ("block", 1), ("every", 1)):
+            if getattr(self, name) < least:
+                raise UsageError(
+                    f"{self.name}.{name}: must be at least {least}, and is {getattr(self, name)}"
+                )
+        if not self.power > 0 or not self.bound >= 1:
+            raise UsageError(f"{self.name}: power must be positive, and bound at least 1")
+
+    def prepare(self, task: Task) -> State | None:
+        """Note which training samples are trusted ones."""
+        places = task.trusted_places
+        self._places = None if places is None or not len(places) else places.cpu().sort().values
+        return None
+
+    def weigh(self, step: Step) -> Weights:
+        """π² c_y, (n,); zero for those that are left out in this epoch."""
+        log_p, labels = _predictions(step, self.name)
+        tables = self._tables = self._tables or Tables.empty(log_p.shape[1])
+        remembers = step.train.index is not None
+        if not remembers:
+            self._warn()
+        left_out, counted = self._turn(step, len(labels))
+        tables.add(np.exp(tempered(log_p, SHARPNESS))[counted], labels[counted])
+        known = self._trusted(step, tables, log_p, labels, counted)
+        if step.t < self.warmup_steps or not tables.ready:
+            return Weights(step.ones())
+        if step.t >= tables.next_match:
+            tables.match()
+            tables.next_match = step.t + int(self.every * max(1, len(tables.train) / 100) ** 2)
+        odds = log_odds(tempered(log_p, tables.power), labels, tables.transitions).clip(-SURE, SURE)
+        if remembers:
+            odds = _averaged(step, odds, counted)
+        right = 1 / (1 + np.exp(-odds))
+        right[known] = 1.0
+        worth = right**self.power
+        weights = worth * tables.class_factors(worth, labels)
+        weights = weights / max(float(weights.mean()), 1e-12)
+        estimate = torch.as_tensor(weights.clip(max=self.bound)).to(step.ones())
+        kept = torch.as_tensor(~left_out).to(estimate)
+        return Weights(
+            estimate * kept,
+            estimate=estimate,
+            diagnostics={"wrong_share": float(1 - right.mean())},
+        )
+
+    def _turn(self, step: Step, n: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """(n,) which samples are left out in this epoch, and whose predictions count as evidence.
+
+        In the first round not all have been left out yet, and every prediction counts.
+        """
+        none, all_ = np.zeros(n, bool), np.ones(n, bool)
+        if step.train.index is None or self.folds == 1 or not step.epoch:
+            return none, all_
+        if step.t < self.warmup_steps:
+            return none, all_
+        turn, position = divmod(step.epoch - 1, self.block)
+        left_out = _fold(step.train.index.cpu().numpy(), self.folds) == turn % self.folds
+        if turn < self.folds:
+            return left_out, all_
+        return left_out, left_out & (position >= self.block // 2)
+
+    def _trusted(
+        self,
+        step: Step,
+        tables: Tables,
+        log_p: FloatArray,
+        labels: NDArray[np.int64],
+        counted: NDArray[np.bool_],
+    ) -> NDArray[np.bool_]:
+        """Enter predictions of trusted samples; (n,) which samples of the batch are trusted."""
+        if self._places is None or step.train.index is None:
+            if step.t % LOOK_EVERY == 0:
+                seen = step.probe_trusted
+                targets = step.trusted.targets
+                assert targets is not None
+                assert step.trusted.index is not None
+                values = torch.log_softmax(seen.values.float(), dim=1).double().cpu().numpy()
+                tables.enter(step.trusted.index.cpu().numpy(), values, targets.cpu().numpy())
+            return np.zeros(len(labels), bool)
+        index = step.train.index.cpu()
+        rows = torch.searchsorted(self._places, index).clamp(max=len(self._places) - 1)
+        known = (self._places[rows] == index).numpy()
+        now = known & counted
+        tables.enter(rows.numpy()[now], log_p[now], labels[now])
+        return known
+
+    def _warn(self) -> None:
+        if not self._warned:
+            self._warned = True
+            warnings.warn(
+                f"{self.name}: the batches have no index, so nothing is remembered of a sample; "
+                "yield (inputs, targets, index), index being its place in the training set",
+                DIWWarning,
+                stacklevel=5,
+            )
+
+    def state_dict(self) -> dict[str, Any]:
+        """The tables; what is remembered of each sample is in the objective's memory."""
+        tables = None if self._tables is None else self._tables.state_dict()
+        return {"places": self._places, "tables": tables}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Take over what `state_dict` gave."""
+        self._places, kept = state["places"], state["tables"]
+        self._tables = None if kept is None else Tables.from_state_dict(kept)
+
+
+def _predictions(step: Step, method: str) -> tuple[FloatArray, NDArray[np.int64]]:
+    """(n, k) logarithms of predicted probabilities and (n,) labels of the training batch."""
+    values, targets = step.seen_train.values, step.train.targets
+    classes = (
+        isinstance(values, Tensor)
+        and values.ndim == 2
+        and values.shape[1] > 1
+        and isinstance(targets, Tensor)
+        and targets.ndim == 1
+        and not targets.is_floating_point()
+    )
+    if not classes:
+        raise UsageError(
+            f"method: {method} needs integer labels (n,) and scores (n, k), one for each class; "
+            "for other tasks choose diw"
+        )
+    assert targets is not None
+    log_p = torch.log_softmax(values.detach().float(), dim=1).double().cpu().numpy()
+    if not np.isfinite(log_p).all():
+        raise RunError(
+            f"{method}: the network's values are NaN or infinite; lower the learning rate"
+        )
+    return log_p, targets.cpu().numpy()
+
+
+def _averaged(step: Step, odds: FloatArray, counted: NDArray[np.bool_]) -> FloatArray:
+    """(n,) log odds averaged over the visits that counted; where none has, the present ones."""
+    index = step.train.index
+    old, seen = (step.memory.read(name, index).double().numpy() for name in (ODDS, SEEN))
+    never = np.isnan(old)
+    visits = np.where(never, 1.0, np.minimum(seen + 1, VISITS))
+    new = np.where(never, odds, old + (odds - old) / visits)
+    result = np.where(counted | never, new, old)
+    step.memory.write(ODDS, index, torch.as_tensor(result))
+    step.memory.write(SEEN, index, torch.as_tensor(np.where(counted | never, visits, seen)))
+    return result
+
+
+def _fold(index: NDArray[np.int64], folds: int) -> NDArray[np.int64]:
+    """(n,) the part of the training set that a sample belongs to, by a multiplicative hash."""
+    mixed = index.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    return ((mixed >> np.uint64(33)) % np.uint64(folds)).astype(np.int64)

@@ -1,0 +1,140 @@
+"""Transitions, odds and shares, against simulations and Bayes' rule written out."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from diw.weighting.confusion import (
+    Tables,
+    log_odds,
+    shrunk_shares,
+    shrunk_transitions,
+    temperature,
+    tempered,
+    transitions,
+    trusted_table,
+)
+
+K = 4
+
+
+def noise(rate: float) -> np.ndarray:
+    """Pair flips: class i is labelled i + 1 with some probability."""
+    return (1 - rate) * np.eye(K) + rate * np.roll(np.eye(K), 1, axis=1)
+
+
+def exact_tables(noise: np.ndarray, prior: np.ndarray, ratio: np.ndarray, skill: float):
+    """M and J of an infinite sample, with predictions that are right with probability `skill`."""
+    predicts = skill * np.eye(K) + (1 - skill) / K
+    trusted = prior[:, None] * predicts
+    train = noise.T @ ((prior * ratio)[:, None] * predicts)
+    return train / train.sum(), trusted
+
+
+@pytest.mark.parametrize("rate", [0.0, 0.3, 0.45])
+@pytest.mark.parametrize("skill", [0.95, 0.7])
+def test_transitions_are_found_whatever_the_predictions_are_worth(rate, skill, monkeypatch) -> None:
+    monkeypatch.setattr("diw.weighting.confusion.ITERATIONS", 2000)
+    prior, ratio = np.array([0.4, 0.3, 0.2, 0.1]), np.array([1.0, 0.5, 2.0, 1.0])
+    train, trusted = exact_tables(noise(rate), prior, ratio, skill)
+    scale = float(prior @ ratio)
+    R = transitions(train, trusted)
+    np.testing.assert_allclose(R, noise(rate) * ratio[:, None] / scale, atol=2e-3)
+    np.testing.assert_allclose(R.T @ trusted, train, atol=1e-4)
+
+
+def test_few_iterations_are_close_and_never_negative() -> None:
+    prior = np.full(K, 0.25)
+    R = transitions(*exact_tables(noise(0.4), prior, np.ones(K), 0.9))
+    assert (R >= 0).all()
+    np.testing.assert_allclose(np.diagonal(R), 0.6, atol=0.05)
+
+
+def test_odds_are_bayes_rule() -> None:
+    generator = np.random.default_rng(0)
+    p = generator.dirichlet(np.ones(K), size=50)
+    labels = generator.integers(0, K, 50)
+    R = noise(0.3) * np.array([1.0, 0.2, 1.0, 3.0])[:, None] + 0.01
+    odds = log_odds(np.log(p), labels, R)
+    for one, label, found in zip(p, labels, odds, strict=True):
+        joint = [one[i] * R[i, label] for i in range(K)]
+        right = joint[label] / sum(joint)
+        assert 1 / (1 + np.exp(-found)) == pytest.approx(right, rel=1e-6)
+
+
+def test_the_temperature_is_that_of_the_labels() -> None:
+    generator = np.random.default_rng(1)
+    scores = generator.normal(size=(20_000, K))
+    chances = np.exp(tempered(scores, 1.0))
+    labels = np.array([generator.choice(K, p=chance) for chance in chances])
+    flat = tempered(scores, 0.5)  # half as sure as it may be
+    assert temperature(flat, labels) == pytest.approx(2.0, rel=0.1)
+
+
+@given(st.integers(0, 1000), st.floats(0.1, 4.0))
+def test_tempered_probabilities_sum_to_one(seed: int, power: float) -> None:
+    log_p = np.log(np.random.default_rng(seed).dirichlet(np.ones(K), size=5))
+    np.testing.assert_allclose(np.exp(tempered(log_p, power)).sum(axis=1), 1)
+
+
+def test_the_trusted_table_counts_labels_and_sums_to_one() -> None:
+    q = np.eye(K)[[0, 0, 1, 2]] * 0.94 + 0.015
+    q /= q.sum(axis=1, keepdims=True)
+    table = trusted_table(q, np.array([0, 0, 1, 3]))
+    assert table.sum() == pytest.approx(1)
+    assert table[3, 2] > table[3, 0]
+    assert (table.sum(axis=1) > 0).all()
+
+
+def test_shares_follow_evidence_and_not_chance() -> None:
+    present = np.array([0.25, 0.25, 0.25, 0.25])
+    by_chance = shrunk_shares(np.array([0.27, 0.23, 0.26, 0.24]), present, 100)
+    np.testing.assert_allclose(by_chance, present)
+    wanted = np.array([0.7, 0.1, 0.1, 0.1])
+    np.testing.assert_allclose(shrunk_shares(wanted, present, 1000), wanted, atol=0.02)
+
+
+def test_tables_survive_saving() -> None:
+    tables = Tables.empty(K)
+    assert not tables.ready
+    generator = np.random.default_rng(2)
+    q = generator.dirichlet(np.ones(K), size=30)
+    labels = generator.integers(0, K, 30)
+    tables.add(q, labels)
+    tables.enter(np.arange(6), np.log(q[:6]), labels[:6])
+    tables.match()
+    again = Tables.from_state_dict(tables.state_dict())
+    for name, value in vars(tables).items():
+        np.testing.assert_array_equal(getattr(again, name), value)
+    again.add(q, labels)
+    assert tables.train.sum() != again.train.sum()
+
+
+def test_predictions_of_trusted_samples_are_averaged_over_visits() -> None:
+    tables = Tables.empty(2)
+    for p in (0.2, 0.4):
+        tables.enter(np.array([1]), np.log([[p, 1 - p]]), np.array([0]))
+    np.testing.assert_allclose(np.exp(tables.log_p[1]), [0.3, 0.7])
+    assert tables.visits.tolist() == [0, 2]
+
+
+@pytest.mark.parametrize("m", [40, 100, 400])
+def test_only_what_there_is_evidence_for_is_off_the_diagonal(m: int) -> None:
+    generator = np.random.default_rng(3)
+
+    def draw(n: int, rate: float) -> tuple[np.ndarray, np.ndarray]:
+        truth = np.arange(n) % K
+        scores = 2.5 * np.eye(K)[truth] + generator.normal(size=(n, K))
+        flipped = generator.random(n) < rate
+        return np.exp(tempered(scores, 1.0)), np.where(flipped, (truth + 1) % K, truth)
+
+    for rate in (0.0, 0.4):
+        (q, labels), (trusted_q, trusted_labels) = draw(4000, rate), draw(m, 0.0)
+        train = np.zeros((K, K))
+        np.add.at(train, labels, q / len(q))
+        found = transitions(train, trusted_table(trusted_q, trusted_labels))
+        kept = shrunk_transitions(found, train, trusted_q, trusted_labels)
+        np.testing.assert_array_equal(np.diagonal(kept), np.diagonal(found))
+        wrong = (kept - np.diag(np.diagonal(kept))).sum() / kept.sum()
+        assert wrong < 0.04 if rate == 0 else wrong > 0.25, (rate, wrong)
