@@ -95,3 +95,57 @@ def test_unknown_verb(capsys) -> None:
     code, _, error = run("comparee", capsys=capsys)
     assert code == 2
     assert "comparee" in error
+
+
+SIGNALLED = """
+import os, signal, sys, time
+from pathlib import Path
+
+Path("swallowing.py").write_text(
+    "import os, signal\\n"
+    "try:\\n    os.kill(os.getpid(), signal.SIGTERM)\\n    sum(range(1000))\\n"
+    "except BaseException:\\n    print('swallowed')\\n"
+)
+sys.path.insert(0, ".")
+from diw.cli import main, signals
+signals.UNHEARD = 0.1
+
+
+class Destroyed:
+    def __del__(self):
+        os.kill(os.getpid(), signal.SIGTERM)
+        sum(range(1000))
+
+
+def verb(*_, **__):
+    if sys.argv[1] == "import":
+        import swallowing
+    else:
+        Destroyed()
+    time.sleep(60)
+
+
+main.diw.main = verb
+main.main([])
+"""
+
+
+@pytest.mark.parametrize("moment", ["import", "destructor"])
+def test_termination_is_heard_at_any_moment(moment: str, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", SIGNALLED, moment], cwd=tmp_path, capture_output=True, timeout=50
+    )
+    assert done.returncode == 143
+    assert b"swallowed" not in done.stdout
+
+
+def test_a_file_that_ends_too_early_is_not_called_an_interrupt(capsys, monkeypatch) -> None:
+    from diw.cli.main import diw
+
+    def ends(_context: object) -> None:
+        raise EOFError("Ran out of input")
+
+    monkeypatch.setattr(type(diw), "invoke", lambda _self, context: ends(context))
+    code, _, error = run("methods", capsys=capsys)
+    assert code == 1
+    assert error.strip() == "diw: a file ended too early: Ran out of input"

@@ -169,6 +169,49 @@ def test_workers_with_several_threads_are_refused(tmp_path, cluster) -> None:
 
 def test_a_scheduler_that_is_not_there_is_named(tmp_path, monkeypatch) -> None:
     pytest.importorskip("distributed")
-    monkeypatch.setattr("diw.experiments.grid.PATIENCE", 1)
+    monkeypatch.setattr("diw.experiments.cluster.PATIENCE", 1)
     with pytest.raises(RunError, match=r"127\.0\.0\.1:1: cannot reach a dask scheduler"):
         run_all([SPEC], tmp_path, scheduler="tcp://127.0.0.1:1")
+
+
+def when_it_trains(run, act) -> threading.Thread:
+    """Call `act` once the run has two epochs."""
+
+    def wait() -> None:
+        deadline = time.monotonic() + 120
+        while time.monotonic() < deadline and len(run.metrics()) < 2:
+            time.sleep(0.01)
+        act()
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    return thread
+
+
+def test_a_cluster_that_dies_is_reported_and_not_waited_for(tmp_path, cluster) -> None:
+    long = replace(SPEC, train_samples=500, test_samples=50, recipe=Recipe(epochs=5000))
+    folder = tmp_path / "runs"
+    killer = when_it_trains(long.run(folder), cluster.add_worker().kill)
+    with pytest.raises(RunError, match="no worker is left; gave up after 0 seconds"):
+        run_all([long], folder, scheduler=cluster.address, timeout=0)
+    killer.join()
+    other = replace(long, seed=1)
+    cluster.add_worker()
+    killer = when_it_trains(other.run(folder), cluster.processes[0].kill)
+    with pytest.raises(RunError, match="the dask scheduler is gone; the same command goes on"):
+        run_all([other], folder, scheduler=cluster.address)
+    killer.join()
+
+
+def test_a_killed_process_of_several_is_one_line(tmp_path) -> None:
+    long = replace(SPEC, train_samples=500, test_samples=50, recipe=Recipe(epochs=5000))
+    specs = [long, replace(long, seed=1)]
+
+    def kill_the_holder() -> None:
+        process, _ = json.loads((long.run(tmp_path).folder / LOCK).read_text())
+        os.kill(process, signal.SIGKILL)
+
+    killer = when_it_trains(long.run(tmp_path), kill_the_holder)
+    with pytest.raises(RunError, match="was killed, perhaps for want of memory"):
+        run_all(specs, tmp_path, jobs=2)
+    killer.join()

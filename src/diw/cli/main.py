@@ -1,14 +1,13 @@
 """The entry point: finds the verb, and turns failures into one line and an exit code."""
 
-import signal
 import sys
 from importlib import import_module
-from types import FrameType
 from typing import Any
 
 import click
 
 from diw._version import __version__
+from diw.cli.signals import exit_on_termination, forget_termination
 from diw.errors import RunError, UsageError
 
 VERBS = (
@@ -61,7 +60,7 @@ def main(arguments: list[str] | None = None) -> None:
 
     0: done; 1: failed while working; 2: wrong use; 130: Ctrl-C; 143: terminated.
     """
-    signal.signal(signal.SIGTERM, _terminated)
+    exit_on_termination()
     try:
         code: Any = diw.main(arguments, prog_name="diw", standalone_mode=False)
         sys.exit(code if isinstance(code, int) else 0)
@@ -90,6 +89,8 @@ def main(arguments: list[str] | None = None) -> None:
             sys.exit(1)
         _say("interrupted; the same command goes on where it stopped")
         sys.exit(130)
+    finally:
+        forget_termination()
 
 
 def _naming_the_flag(message: str) -> str:
@@ -115,7 +116,3 @@ def _is_field(argument: str) -> bool:
 
 def _say(text: str) -> None:
     click.echo(f"diw: {' '.join(text.split())}", err=True)
-
-
-def _terminated(_number: int, _frame: FrameType | None) -> None:
-    sys.exit(143)

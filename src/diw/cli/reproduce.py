@@ -14,6 +14,7 @@ from diw.cli.options import (
     read_device,
     records_option,
     say,
+    timeout_option,
     writable_folder,
 )
 from diw.errors import RunError, UsageError
@@ -79,6 +80,7 @@ Examples:
 @click.option(
     "--scheduler", metavar="ADDRESS", help="Scheduler of the dask cluster, tcp://HOST:PORT."
 )
+@timeout_option
 def reproduce(
     names: tuple[str, ...],
     scale: Any,
@@ -92,6 +94,7 @@ def reproduce(
     engine: str,
     device: str,
     scheduler: str | None,
+    timeout: float | None,
 ) -> None:
     """Reproduce the tables and figures of Fang et al. 2020, ours beside theirs.
 
@@ -129,7 +132,8 @@ def reproduce(
     made = provenance(sys.argv[1:])
     for one in orders:
         one.write(folder, made)
-    failures = _run(specs, _labels(orders, folder / RUNS), folder / RUNS, jobs, scheduler)
+    how = {"jobs": jobs, "scheduler": scheduler, "timeout": timeout}
+    failures = _run(specs, _labels(orders, folder / RUNS), folder / RUNS, **how)
     _report(orders, folder)
     if failures:
         first = next(iter(failures.values()))
@@ -198,7 +202,7 @@ def _labels(orders: "Sequence[Order]", runs: Path) -> dict[str, str]:
 
 
 def _run(
-    specs: Sequence[RunSpec], labels: dict[str, str], runs: Path, jobs: int, scheduler: str | None
+    specs: Sequence[RunSpec], labels: dict[str, str], runs: Path, **engine: Any
 ) -> dict[str, str]:
     from diw.cli.progress import Tracked, progress
     from diw.experiments.grid import try_all
@@ -213,7 +217,7 @@ def _run(
         if not spec.run(runs).finished
     ]
     with progress(tracked):
-        return try_all(specs, runs, jobs=jobs, scheduler=scheduler)
+        return try_all(specs, runs, **engine)
 
 
 def _report(orders: "Sequence[Order]", folder: Path) -> None:

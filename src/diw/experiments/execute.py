@@ -1,6 +1,7 @@
 """Running one spec: an idempotent unit of work that one process at a time takes up."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,10 @@ from diw.predicting import write_encoding
 from diw.records import Run, RunSpec, holding, is_held, spec_hash, write_json
 from diw.training import Training, make_observers
 from diw.weighting import make
+
+Work = Callable[[RunSpec, Path], Any]
+"""What is done for a spec and the folder of all runs, such as `execute`; other processes can
+import it."""
 
 
 def execute(spec: RunSpec, folder: Path, timeout: float | None = None) -> Run:

@@ -1,4 +1,4 @@
-"""Running many specs: through joblib, so that one machine and a cluster share the code.
+"""Running many specs: in this process, in several, or on a cluster.
 
 A run is the unit of work: idempotent, locked while it trains, resumed from its
 last epoch. A worker that dies loses only the epoch it was in; whoever takes the
@@ -9,20 +9,15 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from concurrent.futures.process import BrokenProcessPool
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from diw.errors import RunError, UsageError
-from diw.experiments.execute import execute, tidy
+from diw.errors import RunError
+from diw.experiments.execute import Work, execute, tidy
 from diw.records import RunSpec, is_held
-
-Work = Callable[[RunSpec, Path], Any]
-"""What is done for a spec and the folder of all runs; importable by other processes."""
-
-PATIENCE = 30
-"""Seconds to wait for a cluster's scheduler and its first worker."""
 
 
 def run_all(
@@ -44,7 +39,7 @@ def run_all(
         timeout: Seconds to wait for another command that works on a run, or for a worker of the
             cluster; None waits for ever.
     """
-    _run(specs, folder, partial(execute, timeout=timeout), jobs, scheduler)
+    _run(specs, folder, partial(execute, timeout=timeout), jobs, scheduler, timeout)
 
 
 def try_all(
@@ -61,7 +56,7 @@ def try_all(
         Why each failed run failed, by the name of its folder.
     """
     work = partial(_attempt, timeout=timeout)
-    failures = _run(specs, folder, work, jobs, scheduler)
+    failures = _run(specs, folder, work, jobs, scheduler, timeout)
     return {name: reason for name, reason in failures if reason}
 
 
@@ -80,7 +75,12 @@ def free_first(specs: Sequence[RunSpec], folder: Path) -> Iterator[RunSpec]:
 
 
 def _run(
-    specs: Sequence[RunSpec], folder: Path, work: Work, jobs: int, scheduler: str | None
+    specs: Sequence[RunSpec],
+    folder: Path,
+    work: Work,
+    jobs: int,
+    scheduler: str | None,
+    timeout: float | None,
 ) -> list[Any]:
     unique = {spec.run(folder).folder.name: spec for spec in specs}
     pending = [spec for spec in unique.values() if not spec.run(folder).finished]
@@ -89,7 +89,9 @@ def _run(
     if not pending:
         return []
     if scheduler is not None:
-        return _run_on_cluster(pending, folder.absolute(), work, scheduler)
+        from diw.experiments.cluster import run_on_cluster
+
+        return run_on_cluster(pending, folder.absolute(), work, scheduler, timeout)
     jobs = min(jobs, len(pending))
     if jobs == 1:
         return [work(spec, folder) for spec in free_first(pending, folder)]
@@ -119,7 +121,14 @@ def _run_in_processes(specs: Sequence[RunSpec], folder: Path, work: Work, jobs: 
         )
         child = joblib.delayed(_in_child)
         queue = free_first(specs, folder)
-        return list(parallel(child(work, spec, folder, os.getpid()) for spec in queue))
+        tasks = (child(work, spec, folder, os.getpid()) for spec in queue)
+        try:
+            return list(parallel(tasks))
+        except BrokenProcessPool:
+            raise RunError(
+                "a process that trained a run was killed, perhaps for want of memory; the same "
+                "command goes on, with fewer --jobs if need be"
+            ) from None
 
 
 def _in_child(work: Work, spec: RunSpec, folder: Path, parent: int) -> Any:
@@ -133,69 +142,3 @@ def _die_with(parent: int) -> None:
     while os.getppid() == parent:
         time.sleep(0.5)
     os._exit(1)
-
-
-def _run_on_cluster(
-    specs: Sequence[RunSpec], folder: Path, work: Work, scheduler: str
-) -> list[Any]:
-    """Run the specs on the workers of a dask scheduler.
-
-    The scheduler gives the runs of a worker that dies to another one, which
-    goes on from the last checkpoint. `folder`, an absolute path, must be on a file
-    system that all workers share and that supports locks.
-    """
-    try:
-        import joblib
-        from distributed import Client
-    except ImportError:
-        raise UsageError(
-            "engine: dask is not installed; install it with: pip install 'diw[cluster]'"
-        ) from None
-    try:
-        client = Client(scheduler, timeout=f"{PATIENCE}s", set_as_default=False)
-    except (OSError, TimeoutError, ValueError) as error:
-        raise RunError(f"{scheduler}: cannot reach a dask scheduler there: {error}") from None
-    with client:
-        _check_workers(client, scheduler)
-        with joblib.parallel_config(backend=_dask_backend(client)):
-            parallel = joblib.Parallel(
-                n_jobs=-1,
-                batch_size=1,  # pyright: ignore[reportArgumentType] (typed by its default "auto")
-                pre_dispatch="all",
-            )
-            return list(parallel(joblib.delayed(work)(spec, folder) for spec in specs))
-
-
-def _check_workers(client: Any, scheduler: str) -> None:
-    """Refuse workers that train two networks in one process.
-
-    Dropout and the like draw from torch's global generator, which two trainings would share.
-    """
-    try:
-        client.wait_for_workers(1, timeout=PATIENCE)
-    except TimeoutError:
-        raise RunError(
-            f"{scheduler}: no worker has joined; start some with: "
-            f"dask worker {scheduler} --nthreads 1 --nworkers auto"
-        ) from None
-    threads = client.nthreads()
-    if any(count != 1 for count in threads.values()):
-        raise UsageError(
-            f"scheduler: a worker of {scheduler} has {max(threads.values())} threads; start the "
-            "workers with --nthreads 1, and --nworkers for more than one per machine"
-        )
-
-
-def _dask_backend(client: Any) -> Any:
-    """Joblib's dask backend, for clusters of one worker too.
-
-    Joblib itself works in the calling process if it sees a single worker. If the others have
-    not joined yet, that would be all of the work.
-    """
-    from joblib._dask import DaskDistributedBackend
-
-    class Backend(DaskDistributedBackend):
-        def effective_n_jobs(self, n_jobs: int) -> int:
-            return max(2, super().effective_n_jobs(n_jobs))
-
-    return Backend(client=client)

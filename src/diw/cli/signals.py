@@ -1,0 +1,45 @@
+"""SIGTERM ends a command with exit code 143, also when it comes at a bad moment.
+
+An exception raised inside an import, a destructor or a callback can be swallowed by whatever runs
+there. So the signal is remembered: an import is left to finish, and the exception is raised
+afterwards, again and again until it is heard.
+"""
+
+import signal
+import sys
+from types import FrameType
+
+AGAIN = 0.05
+"""Seconds after which a postponed signal is looked at again."""
+
+UNHEARD = 5.0
+"""Seconds after which an exit that was swallowed is repeated; unwinding takes less."""
+
+
+def exit_on_termination() -> None:
+    """Make SIGTERM raise `SystemExit(143)` in the main thread, at the next safe moment."""
+    signal.signal(signal.SIGTERM, _terminated)
+    if hasattr(signal, "SIGALRM"):
+        signal.signal(signal.SIGALRM, _terminated)
+
+
+def forget_termination() -> None:
+    """The exit was heard: do not repeat it."""
+    if hasattr(signal, "setitimer"):
+        signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+def _terminated(_number: int, frame: FrameType | None) -> None:
+    importing = _is_importing(frame)
+    if hasattr(signal, "setitimer"):
+        signal.setitimer(signal.ITIMER_REAL, AGAIN if importing else UNHEARD)
+    if not importing:
+        sys.exit(143)
+
+
+def _is_importing(frame: FrameType | None) -> bool:
+    while frame is not None:
+        if frame.f_code.co_filename.startswith("<frozen importlib"):
+            return True
+        frame = frame.f_back
+    return False
