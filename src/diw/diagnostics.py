@@ -23,6 +23,16 @@ def effective_sample_size(weights: ArrayLike) -> float:
     return float(w.sum()) ** 2 / (w.size * squares) if squares > 0 else 0.0
 
 
+def weight_summary(weights: ArrayLike) -> dict[str, float]:
+    """What to log of a batch's weights (n,): effective sample size, share of zeros, largest."""
+    w = np.asarray(weights, dtype=np.float64)
+    return {
+        "ess": effective_sample_size(w),
+        "share_zero": float((w == 0).mean()),
+        "weight_max": float(w.max()),
+    }
+
+
 def auroc(scores: ArrayLike, positive: ArrayLike) -> float:
     """Probability that a positive sample scores higher than a negative one; ties count half.
 

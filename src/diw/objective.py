@@ -198,6 +198,8 @@ class Objective:
                 f"unit: {self.method.name} matches hidden outputs, one for each sequence; "
                 "use a method that matches losses"
             )
+        self.latest: Weights | None = None
+        """The weights of the latest call, for logging."""
         self._prepared = False
         self._said_no_epoch = False
 
@@ -362,7 +364,8 @@ class Objective:
         train = normalised(train) if raw.normalise else train
         vanished = float(not train.any())
         diagnostics = {**raw.diagnostics, "vanished": vanished}
-        return Weights(train, raw.trusted, diagnostics, raw.normalise, raw.estimate)
+        self.latest = Weights(train, raw.trusted, diagnostics, raw.normalise, raw.estimate)
+        return self.latest
 
     def _draw_trusted(self) -> Batch:
         batch = self._batch(self._stream.draw(), "trusted")

@@ -204,7 +204,7 @@ def test_kmm_takes_columns_by_name() -> None:
         KMM().fit(X, X_trusted.assign(c=1.0))
     tags = get_tags(KMM())
     assert not tags.target_tags.required
-    with pytest.warns(DIWWarning, match=r"^bound: 0.5 keeps the mean weight below one"):
+    with pytest.warns(DIWWarning, match=r"^bound: 0.5 is below one"):
         KMM(bound=0.5).fit(X, X_trusted)
 
 

@@ -118,12 +118,6 @@ class KMM(Options):
         if names is not None:
             self.feature_names_in_ = np.asarray(names, dtype=object)
         self.match_: Match = kmm(X_train, X_trusted, **self.get_params())
-        if self.bound < 1:
-            warnings.warn(
-                f"bound: {self.bound:g} keeps the mean weight below one; give at least 1",
-                DIWWarning,
-                stacklevel=2,
-            )
         self.weights_: Values = self.match_.weights
         self.gamma_: float = self.match_.gamma
         shape = np.shape(X_train)
