@@ -44,12 +44,12 @@ def test_rebuilds_table_page_and_json(runs: Path, tmp_path: Path) -> None:
     assert content["spec"]["shift"] == "symmetric:0.4"
     assert "method" not in content["spec"]
     assert [(r["method"], r["seed"], r["last_accuracy"]) for r in content["results"]] == [
-        ("uniform", 1, 0.75),
-        ("uniform", 2, 0.75),
         ("diw", 1, 0.875),
         ("diw", 2, 0.875),
+        ("uniform", 1, 0.75),
+        ("uniform", 2, 0.75),
     ]
-    assert [r["weight_auroc"] for r in content["results"]] == [None, None, 1.0, 1.0]
+    assert [r["weight_auroc"] for r in content["results"]] == [1.0, 1.0, None, None]
 
 
 def test_accepts_a_single_run_and_writes_the_page_into_it(runs: Path) -> None:

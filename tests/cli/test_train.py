@@ -82,7 +82,7 @@ def test_another_spec_in_the_same_folder_is_refused(trained, files) -> None:
     call = arguments(files, "--test", files / "test.csv", "--out", run.folder)
     before = (run.folder / "spec.json").read_text()
     line = refused(*call, "--batch-size", "50")
-    assert f"--out: {run.folder} holds another run (batch_size 256, now 50)" in line
+    assert f"--out: {run.folder} holds another run (batch_size 32, now 50)" in line
     assert "--fresh" in line
     assert "bound 50.0, now 10.0" in refused(*call, "--set", "bound=10")
     assert "(method diw, now uniform)" in refused(*call, "--method", "uniform")

@@ -12,9 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from diw.records import find_run, spec_hash
+from diw.experiments.execute import execute
+from diw.records import find_run, find_runs, spec_hash
 from diw.reports.summary import summarise
-from tests.own_data import diw, done
+from tests.own_data import done
 
 OLD = Path(__file__).parent / "old_runs"
 NAME = "b702c7194a9b6625"
@@ -74,14 +75,19 @@ def test_it_is_reported(place: Path) -> None:
     assert "40 training samples, seed 0." in (place / "runs" / "report.html").read_text()
 
 
-def test_the_same_command_finds_it_and_trains_nothing(place: Path) -> None:
+def test_its_spec_finds_it_and_trains_nothing(place: Path) -> None:
     before = (place / "runs" / "train" / NAME / "model.safetensors").stat().st_mtime_ns
-    code, out, error = diw(*COMMAND)
-    assert code == 0
-    assert f"{NAME}: already trained" in error
-    assert "test accuracy          20.00%" in out
+    assert execute(find_run(OLD).spec, place / "runs" / "train").folder.name == NAME
     assert [path.name for path in (place / "runs" / "train").iterdir()] == [NAME]
     assert (place / "runs" / "train" / NAME / "model.safetensors").stat().st_mtime_ns == before
+
+
+def test_the_same_command_has_another_recipe_now_and_leaves_it_alone(place: Path) -> None:
+    done(*COMMAND)
+    runs = find_runs(place / "runs")
+    assert len(runs) == 2
+    now = next(run.spec.recipe for run in runs if run.folder.name != NAME)
+    assert (now.epochs, now.optimizer, now.reduction) == (2, "adamw", "mean")
 
 
 def test_its_network_still_predicts_and_is_scored(place: Path) -> None:

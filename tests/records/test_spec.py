@@ -83,6 +83,14 @@ def test_the_rate_rises_over_the_ramp() -> None:
     assert rates == pytest.approx([0.02, 0.04, 0.06, 0.08, 0.1, 0.1])
 
 
+def test_the_cosine_ends_at_zero_after_the_last_epoch() -> None:
+    recipe = Recipe(epochs=4, lr=0.1, schedule="cosine", ramp=0)
+    rates = [recipe.learning_rate(epoch) for epoch in range(1, 6)]
+    half = 0.1 / 2
+    expected = [0.1, half * (1 + 0.5**0.5), half, half * (1 - 0.5**0.5), 0]
+    assert rates == pytest.approx(expected)
+
+
 @pytest.mark.parametrize(
     "wrong",
     [
@@ -96,7 +104,9 @@ def test_the_rate_rises_over_the_ramp() -> None:
         {"ramp": -1},
         {"optimizer": "lion"},
         {"reduction": "none"},
-        {"schedule": "cosine"},
+        {"schedule": "cosine:2"},
+        {"passes": 0},
+        {"patience": 0},
         {"schedule": "step:0:0.1"},
         {"schedule": "step:5"},
     ],

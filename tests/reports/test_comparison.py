@@ -143,7 +143,7 @@ def test_compare_marks_from_three_seeds_on(tmp_path: Path) -> None:
 
 def test_compare_shows_balanced_accuracy_where_it_differs(tmp_path: Path) -> None:
     table = table_of(tmp_path, 1, balanced_gap=0.1)
-    last, balanced = (column(table, f"last_{k}accuracy") for k in ("", "balanced_"))
+    last, balanced = column(table, "last_accuracy"), column(table, "balanced_accuracy")
     for plain, even in zip(last, balanced, strict=True):
         assert isinstance(plain.value, float)
         assert even.value == pytest.approx(plain.value - 0.1)

@@ -12,11 +12,12 @@ from diw.cli.options import (
     json_option,
     read_fields,
     records_option,
+    say,
     timeout_option,
     writable_folder,
     write_results,
 )
-from diw.cli.setting import read_setting, setting_options
+from diw.cli.setting import read_setting, say_time, setting_options
 from diw.errors import UsageError
 from diw.records import Run, RunSpec
 
@@ -122,6 +123,7 @@ def _run(specs: Sequence[RunSpec], folder: Path, jobs: int, timeout: float | Non
 
     pending = [spec for spec in specs if not spec.run(folder).finished]
     scored_on = load_split(pending[0]).scored_on if pending else ""
+    say_time(pending, jobs=jobs)
     tracked = [
         Tracked(s.run(folder), f"{s.method} seed {s.seed}", s.recipe.epochs, scored_on)
         for s in pending
@@ -133,11 +135,12 @@ def _run(specs: Sequence[RunSpec], folder: Path, jobs: int, timeout: float | Non
 def _report(base: RunSpec, runs: list[Run], folder: Path, json_file: Path | None) -> None:
     from diw.reports.comparison import compare_runs, compare_table
     from diw.reports.page import write_report
-    from diw.reports.summary import results_json
+    from diw.reports.summary import remark, results_json
     from diw.reports.table import show
 
     (comparison,) = compare_runs(runs)  # they share their setting
     show(compare_table(comparison))
+    say(filter(None, map(remark, comparison.trials)))
     write_report([comparison], folder / "report.html")
     click.echo(f"\nReport:  {folder / 'report.html'}\nRecords: {folder}")
     shared = {k: v for k, v in base.as_json().items() if not k.startswith("method")}

@@ -1,6 +1,6 @@
 """The setting that training verbs share: which data, which shift, which network, how trained."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
 from typing import Any
 
@@ -12,9 +12,11 @@ from diw.cli.options import (
     device_option,
     encoding_option,
     read_device,
+    say,
     say_notes,
     verbose_option,
 )
+from diw.errors import UsageError
 from diw.records import Recipe, RunSpec
 
 DEFAULT = Recipe()
@@ -53,12 +55,38 @@ def setting_options(*, shift: str) -> Callable[[Command], Command]:
             show_default=True,
             help="lenet5, resnet32, mlp, or your own as module:factory.",
         ),
-        _recipe_option("epochs", COUNT, "Passes over the training data."),
-        _recipe_option("batch_size", COUNT, "Training samples per step."),
-        _recipe_option("optimizer", click.Choice(["sgd", "adam"]), "SGD with momentum, or Adam."),
-        _recipe_option("lr", POSITIVE, "Learning rate, for the sum of the losses of a batch."),
-        _recipe_option("schedule", str, "constant, step:EPOCHS:FACTOR or exponential:FACTOR."),
-        _recipe_option("weight_decay", click.FloatRange(min=0), "L2 penalty of the optimizer."),
+        _recipe_option("epochs", COUNT, "Passes over the training data.", "by steps"),
+        click.option(
+            "--steps", type=COUNT, help="Steps of the optimizer instead of epochs, for your files."
+        ),
+        _recipe_option("batch_size", COUNT, "Training samples per step.", "32 to 256, by size"),
+        _recipe_option(
+            "optimizer",
+            click.Choice(["sgd", "adam", "adamw"]),
+            "SGD with momentum, Adam or AdamW.",
+            "adamw",
+        ),
+        _recipe_option(
+            "lr",
+            POSITIVE,
+            "Learning rate for the sum of a batch's losses, with your files for their mean.",
+            "0.001",
+        ),
+        _recipe_option(
+            "schedule",
+            str,
+            "constant, cosine, step:EPOCHS:FACTOR or exponential:FACTOR.",
+            "cosine",
+        ),
+        _recipe_option(
+            "weight_decay", click.FloatRange(min=0), "L2 penalty of the optimizer.", "0.01"
+        ),
+        click.option(
+            "--selection",
+            type=click.FloatRange(0, 1, max_open=True),
+            help="Share of the trusted samples that is held out to choose the epoch whose network "
+            "is kept; 0 keeps the last.  [default: 0; with your files 0.3 if there are enough]",
+        ),
         encoding_option,
         verbose_option,
         device_option(),
@@ -72,11 +100,32 @@ def setting_options(*, shift: str) -> Callable[[Command], Command]:
     return decorate
 
 
-def _recipe_option(name: str, kind: Any, text: str) -> Callable[[Any], Any]:
-    """The option of a field of the recipe, with the field's default."""
-    default = getattr(DEFAULT, name)
-    flag = f"--{name.replace('_', '-')}"
-    return click.option(flag, type=kind, default=default, show_default=True, help=text)
+def say_time(specs: Sequence[RunSpec], *, jobs: int) -> None:
+    """Say about how long these runs will take, from a few steps of each method."""
+    if not specs:
+        return
+    from diw.experiments.estimate import Stopwatch
+
+    seconds = Stopwatch().seconds(specs) / min(jobs, len(specs))
+    passes = specs[0].recipe.epochs * (specs[0].recipe.passes or 1)
+    each = "" if len(specs) == 1 else f" for {len(specs)} runs"
+    click.echo(
+        f"time: about {_duration(seconds)}{each}; up to {passes:,} passes over the data", err=True
+    )
+
+
+def _duration(seconds: float) -> str:
+    """`40 seconds`, `12 minutes`, `3 hours`: no more digits than an estimate has."""
+    for size, name in ((3600, "hours"), (60, "minutes")):
+        if seconds >= 1.5 * size:
+            return f"{seconds / size:.0f} {name}"
+    return f"{max(1, round(seconds, -1 if seconds > 20 else None)):.0f} seconds"
+
+
+def _recipe_option(name: str, kind: Any, text: str, own: str) -> Callable[[Any], Any]:
+    """The option of a field of the recipe; its default depends on whose data they are."""
+    shown = f"  [default: {getattr(DEFAULT, name)}; with your files {own}]"
+    return click.option(f"--{name.replace('_', '-')}", type=kind, help=text + shown)
 
 
 def read_setting(
@@ -88,6 +137,8 @@ def read_setting(
     shift: str | None,
     simulated: str,
     verbose: bool,
+    selection: float | None,
+    steps: int | None,
     **options: Any,
 ) -> RunSpec:
     """The spec of the options' setting, its data read and checked, without a method yet.
@@ -96,17 +147,22 @@ def read_setting(
     nothing) fails here, before any training; notes for the user are printed.
     `simulated` is the shift that is simulated where none is named; never on the user's own data.
     """
+    from diw.experiments.fitting import PATIENCE, fit_recipe, held_out_share
     from diw.experiments.sources import is_own, load_bundle, load_split, stamp
     from diw.models import default_model, make_model
 
-    recipe = {f.name: options.pop(f.name) for f in fields(Recipe) if f.name in options}
+    named = {f.name: options.pop(f.name) for f in fields(Recipe) if f.name in options}
+    recipe = {name: value for name, value in named.items() if value is not None}
+    own = is_own(options["data"])
+    if steps is not None and not own:
+        raise UsageError("steps: are for your own files; give --epochs")
     spec = stamp(
         RunSpec(
             **options,
-            shift=shift or ("none" if is_own(options["data"]) else simulated),
+            shift=shift or ("none" if own else simulated),
             trusted=int(trusted) if trusted.isdecimal() else trusted,
             model=model,
-            recipe=replace(DEFAULT, **recipe),
+            recipe=replace(DEFAULT, **recipe, patience=PATIENCE if selection else None),
             device=read_device(device),
             seed=seed,
         )
@@ -114,6 +170,16 @@ def read_setting(
     bundle = load_bundle(spec, progress=True)
     say_notes(bundle.notes, verbose)
     split = load_split(spec)
-    spec = replace(spec, model=default_model(bundle) if model == "auto" else model)
+    if own:
+        spec = replace(spec, recipe=fit_recipe(len(split.train), recipe, steps))
+    if selection is None:
+        selection = held_out_share(len(split.trusted)) if own else 0.0
+    if selection:
+        spec = replace(spec, selection=selection)
+        split = load_split(spec)
+    if model == "auto":
+        spec = replace(spec, model=default_model(bundle, on_cpu=own and spec.device == "cpu"))
+        if spec.model != default_model(bundle):
+            say([f"{spec.model} is taken for a CPU; --model {default_model(bundle)} is larger"])
     make_model(spec.model, shape=split.train.shape, num_classes=split.train.num_classes, seed=0)
     return spec

@@ -10,11 +10,12 @@ from diw.cli.options import (
     FOLDER,
     json_option,
     read_fields,
+    say,
     timeout_option,
     writable_folder,
     write_results,
 )
-from diw.cli.setting import read_setting, setting_options
+from diw.cli.setting import read_setting, say_time, setting_options
 from diw.errors import UsageError
 from diw.records import Run, RunSpec, holding
 
@@ -109,6 +110,7 @@ def _train(spec: RunSpec, run: Run) -> None:
         return
     split = load_split(spec)
     click.echo(_sizes(split), err=True)
+    say_time([spec], jobs=1)
     label = f"{spec.method} seed {spec.seed}"
     with progress([Tracked(run, label, spec.recipe.epochs, split.scored_on)]):
         bring_to_end(spec, run)
@@ -117,10 +119,12 @@ def _train(spec: RunSpec, run: Run) -> None:
 def _sizes(split: "Split") -> str:
     """How many rows, of which classes, are trained on, trusted and scored."""
     trusted = "also trained on" if len(split.trusted_places) else "not trained on"
+    chosen = 0 if split.selection is None else len(split.selection)
     return (
         f"data: {len(split.train):,} training rows ({_classes(split.train)}); "
         f"{len(split.trusted):,} trusted, {trusted} ({_classes(split.trusted)}); "
-        f"scored on {len(split.test):,} {split.scored_on} rows"
+        + (f"{chosen:,} further trusted choose the epoch; " if chosen else "")
+        + f"scored on {len(split.test):,} {split.scored_on} rows"
     )
 
 
@@ -132,18 +136,22 @@ def _classes(part: Any) -> str:
 
 
 def _report(summary: "Summary", json_file: Path | None) -> None:
-    from diw.reports.summary import results_json
+    from diw.reports.summary import remark, results_json
 
     run = summary.run
+    say(filter(None, [remark(summary)]))
     lines = [
-        (f"{summary.scored_on} accuracy", f"{100 * summary.last_accuracy:.2f}%"),
+        (f"{summary.scored_on} accuracy", f"{100 * summary.accuracy:.2f}%"),
         ("seconds", f"{summary.seconds:.0f}"),
         ("run", str(run.folder)),
     ]
     if summary.ess is not None:
         lines.insert(1, ("effective sample size", f"{100 * summary.ess:.1f}% of the training rows"))
-    if not summary.balanced_classes and summary.last_balanced_accuracy is not None:
-        balanced = f"{100 * summary.last_balanced_accuracy:.2f}%, the mean over classes"
+    if summary.kept_epoch is not None:
+        kept = f"{summary.kept_epoch} of {summary.epochs}, by held-out trusted loss"
+        lines.insert(1, ("epoch kept", kept))
+    if not summary.balanced_classes and summary.balanced_accuracy is not None:
+        balanced = f"{100 * summary.balanced_accuracy:.2f}%, the mean over classes"
         lines.insert(1, ("balanced accuracy", balanced))
     width = max(len(name) for name, _ in lines)
     click.echo("\n".join(f"{name:{width}}  {value}" for name, value in lines))

@@ -42,6 +42,8 @@ class Split:
         trusted_places: (m,) int64, where the trusted rows stand in `train`; empty when they are
             not trained on.
         facts: What was drawn and done, as JSON values, for the record of the run.
+        selection: Trusted rows that are held out to choose the epoch whose network is kept: neither
+            trained on, nor trusted, nor scored. None if there are none.
     """
 
     train: Dataset
@@ -53,6 +55,7 @@ class Split:
     scored_on: str
     trusted_places: Tensor = field(repr=False)
     facts: dict[str, Any] = field(repr=False)
+    selection: Dataset | None = None
 
 
 def make_split(
@@ -63,6 +66,7 @@ def make_split(
     seed: int,
     trusted_in_train: bool = True,
     test_rows: int | None = None,
+    selection: float = 0.0,
 ) -> Split:
     """Draw the trusted rows, shift the rest, and set the test rows apart.
 
@@ -74,10 +78,13 @@ def make_split(
         seed: Determines every draw.
         trusted_in_train: Also train on the trusted rows, with their clean labels.
         test_rows: Score this many test rows only, drawn class by class.
+        selection: Share of the trusted rows to hold out for choosing the epoch.
     """
     change = parse_shift(shift) if isinstance(shift, str) else shift
     pool, chosen = _choose_trusted(bundle, trusted, bool(change.stages), seed)
     test, chosen, held = _choose_test(bundle, pool, chosen, test_rows, seed)
+    chosen, choosing = _hold_out(pool, chosen, selection, seed)
+    held = np.concatenate([held, choosing])
 
     left_out = held if trusted_in_train else np.concatenate([held, chosen])
     candidates = np.setdiff1d(np.arange(len(pool)), left_out)
@@ -111,8 +118,21 @@ def make_split(
             "trusted_class_counts": trusted_set.class_counts.tolist(),
             "trusted_in_train": trusted_in_train,
             "test_rows": len(test),
+            **({"selection_rows": len(choosing)} if len(choosing) else {}),
         },
+        selection=pool.subset(torch.from_numpy(choosing)) if len(choosing) else None,
     )
+
+
+def _hold_out(pool: Dataset, chosen: Ints, share: float, seed: int) -> tuple[Ints, Ints]:
+    """The trusted rows that remain, and the `share` of them that chooses the epoch."""
+    count = round(share * len(chosen))
+    if not count:
+        return chosen, np.empty(0, np.int64)
+    if count >= len(chosen):
+        raise UsageError(f"selection: {share} of {len(chosen)} trusted rows leaves none")
+    places = stratified(pool.targets.numpy()[chosen], count, seed, "selection")
+    return np.delete(chosen, places), chosen[places]
 
 
 def parse_trusted(text: str) -> Trusted | Path:

@@ -49,11 +49,11 @@ class Stopwatch:
     def _run(self, spec: RunSpec) -> float:
         spec = replace(spec, seed=0, observe=())
         split, recipe = load_split(spec), spec.recipe
-        steps = ceil(len(split.train) / recipe.batch_size)
+        steps = ceil(len(split.train) / recipe.batch_size) * (recipe.passes or 1)
         scoring = len(split.test) * self._evaluation(spec)
         pretraining = int(spec.method_fields.get("pretraining", 0))
         before = pretraining * (steps * self._step(spec, "uniform") + scoring)
-        if spec.method == "clean":
+        if spec.method == "clean" and recipe.passes is None:
             steps = ceil(len(split.trusted) / recipe.trusted_batch_size)
         method = _STAND_INS.get(spec.method, spec.method)
         return before + recipe.epochs * (steps * self._step(spec, method) + scoring)

@@ -18,7 +18,10 @@ Data = TypeVar("Data", Bundle, Split)
 
 _READ = ("data", "test", "label", "allow_leaks", "synthetic_ok", "text_encoding")
 """Fields of a spec that decide what is read."""
-_DRAWN = ("shift", "trusted", "trusted_in_train", "train_samples", "test_samples", "seed")
+_DRAWN = (
+    *("shift", "trusted", "trusted_in_train", "train_samples", "test_samples", "selection"),
+    "seed",
+)
 """Fields of a spec that decide what is drawn from it."""
 
 _bundles: dict[str, Bundle] = {}
@@ -81,6 +84,7 @@ def load_split(spec: RunSpec) -> Split:
             seed=spec.seed,
             trusted_in_train=spec.trusted_in_train,
             test_rows=spec.test_samples,
+            selection=spec.selection,
         )
 
     return _latest(_splits, _key(spec, _READ + _DRAWN), draw)

@@ -26,6 +26,9 @@ MODELS: dict[str, Callable[[tuple[int, ...], int], nn.Module]] = {
 SMALL = 32 * 32
 """Images of at most this many numbers get LeNet-5, larger ones ResNet-32."""
 
+SMALL_ON_CPU = 3 * 64 * 64
+"""The same where a CPU trains it on the user's own data."""
+
 
 def make_model(
     name: str, *, shape: tuple[int, ...], num_classes: int, seed: int | None = None
@@ -48,18 +51,25 @@ def make_model(
         return _build(factory, name, shape, num_classes)
 
 
-def auto_model(shape: tuple[int, ...]) -> str:
-    """The default network for inputs of this shape: by kind, then by size."""
+def auto_model(shape: tuple[int, ...], *, on_cpu: bool = False) -> str:
+    """The default network for inputs of this shape: by kind, then by size.
+
+    `on_cpu` asks for one that a CPU trains in minutes: ResNet-32 takes hours for ten thousand
+    small colour images.
+    """
     if len(shape) != 3:
         return "mlp"
     channels, height, width = shape
-    small = channels * height * width <= SMALL and min(height, width) >= 12
+    largest = SMALL_ON_CPU if on_cpu else SMALL
+    small = channels * height * width <= largest and min(height, width) >= 12
     return "lenet5" if small else "resnet32"
 
 
-def default_model(bundle: "Bundle") -> str:
-    """The default network for a data set."""
-    return "mlp" if bundle.kind == "table" else auto_model(bundle.train.shape)
+def default_model(bundle: "Bundle", *, on_cpu: bool = False) -> str:
+    """The default network for a data set; `on_cpu` as in `auto_model`."""
+    if bundle.kind == "table":
+        return "mlp"
+    return auto_model(bundle.train.shape, on_cpu=on_cpu)
 
 
 def _build(factory: Any, name: str, shape: tuple[int, ...], num_classes: int) -> nn.Module:

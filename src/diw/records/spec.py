@@ -9,6 +9,7 @@ import json
 from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field, fields
+from math import cos, pi
 from pathlib import Path
 from types import UnionType
 from typing import TYPE_CHECKING, Any, Literal, Union, get_args, get_origin, get_type_hints
@@ -56,8 +57,8 @@ class Recipe:
     """Training samples per step."""
     trusted_batch_size: int = 256
     """Trusted samples per step, at most."""
-    optimizer: Literal["sgd", "adam"] = "sgd"
-    """SGD, or Adam with its default moments."""
+    optimizer: Literal["sgd", "adam", "adamw"] = "sgd"
+    """SGD, or Adam or AdamW with their default moments."""
     lr: float = 2e-4
     """Learning rate at the start."""
     momentum: float = 0.9
@@ -65,11 +66,18 @@ class Recipe:
     weight_decay: float = 1e-4
     """L2 penalty of the optimiser."""
     schedule: str = "step:40:0.1"
-    """"constant", "step:EPOCHS:FACTOR" or "exponential:FACTOR", applied epoch by epoch."""
+    """"constant", "step:EPOCHS:FACTOR", "exponential:FACTOR" or "cosine" (to zero at the end),
+    applied epoch by epoch."""
     ramp: int = 4
     """Warm-up: epochs over which the learning rate rises linearly to the scheduled one."""
     reduction: Literal["mean", "sum"] = "sum"
     """Whether weighted losses are averaged or, as in the paper's experiments, summed."""
+    passes: int | None = field(default=None, metadata=LATER)
+    """Passes over the training data per epoch; `clean` then takes as many steps as other methods.
+    None: one pass, for `clean` over the trusted data, as in the paper's experiments."""
+    patience: int | None = field(default=None, metadata=LATER)
+    """Keep the network of the epoch with the lowest held-out trusted loss, and end after so many
+    epochs without a better one. None: the last epoch's network, as in the paper's experiments."""
 
     def __post_init__(self) -> None:
         for name in ("epochs", "batch_size", "trusted_batch_size"):
@@ -80,8 +88,11 @@ class Recipe:
         for name in ("momentum", "weight_decay", "ramp"):
             if not getattr(self, name) >= 0:
                 raise UsageError(f"{name}: must not be negative, and is {getattr(self, name)}")
-        if self.optimizer not in ("sgd", "adam"):
-            raise UsageError(f"optimizer: choose sgd or adam, not {self.optimizer!r}")
+        for name in ("passes", "patience"):
+            if getattr(self, name) is not None and getattr(self, name) < 1:
+                raise UsageError(f"{name}: must be at least 1, and is {getattr(self, name)}")
+        if self.optimizer not in ("sgd", "adam", "adamw"):
+            raise UsageError(f"optimizer: choose sgd, adam or adamw, not {self.optimizer!r}")
         if self.reduction not in ("mean", "sum"):
             raise UsageError(f"reduction: choose mean or sum, not {self.reduction!r}")
         self.learning_rate(1)
@@ -95,6 +106,8 @@ class Recipe:
         try:
             if kind == "constant" and not numbers:
                 return self.lr
+            if kind == "cosine" and not numbers:
+                return self.lr * (1 + cos(pi * (epoch - 1) / self.epochs)) / 2
             if kind == "step":
                 every, factor = int(numbers[0]), float(numbers[1])
                 return self.lr * factor ** ((epoch - 1) // every)
@@ -105,7 +118,7 @@ class Recipe:
             pass
         raise UsageError(
             f"schedule: cannot read {self.schedule!r}; "
-            "write constant, step:EPOCHS:FACTOR or exponential:FACTOR"
+            "write constant, cosine, step:EPOCHS:FACTOR or exponential:FACTOR"
         )
 
 
@@ -154,6 +167,8 @@ class RunSpec:
     """What to collect besides metrics and weights: see `diw.training.observers`."""
     text_encoding: str | None = field(default=None, metadata=LATER)
     """How characters are encoded in CSV files that are not UTF-8."""
+    selection: float = field(default=0.0, metadata=LATER)
+    """Share of the trusted samples that is held out to choose the epoch whose network is kept."""
 
     def as_json(self) -> dict[str, Any]:
         """Plain JSON values, the recipe's fields beside the others."""

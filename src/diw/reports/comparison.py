@@ -24,6 +24,12 @@ VERDICTS: dict[Mark, str] = {
 }
 """The marks of the paper's tables in words that do not say more than the test does."""
 
+LAST = Column("last_accuracy", "last accuracy %")
+
+CHOSEN_NOTE = (
+    "‡ The epoch whose network is kept: that of the lowest loss on trusted samples held out for it."
+)
+
 BEST_NOTE = "† The highest of any epoch. It peeks at the test set: an upper limit, not a result."
 
 
@@ -36,7 +42,7 @@ class Comparison:
     shared: dict[str, Any]
     """The entries of the specs that all runs have in common, as JSON values."""
     methods: dict[str, list[Summary]]
-    """By label, from the highest mean last accuracy to the lowest; each by seed."""
+    """By label, from the highest mean accuracy to the lowest; each by seed."""
 
     @property
     def trials(self) -> list[Summary]:
@@ -49,9 +55,9 @@ class Comparison:
         return sorted({trial.seed for trial in self.trials})
 
     def accuracies(self) -> dict[str, dict[int, float]]:
-        """Last accuracies of each method by seed."""
+        """Accuracies of each method by seed: of the kept epoch, or the last if none was chosen."""
         return {
-            label: {trial.seed: trial.last_accuracy for trial in trials}
+            label: {trial.seed: trial.accuracy for trial in trials}
             for label, trials in self.methods.items()
         }
 
@@ -83,7 +89,8 @@ def _setting(spec: RunSpec) -> str:
     """
     data = [spec.data, spec.files, spec.test, spec.label, spec.train_samples, spec.test_samples]
     shift = [spec.shift, spec.trusted, spec.trusted_in_train]
-    return json.dumps([*data, *shift, spec.model, spec.recipe.epochs, spec.recipe.batch_size])
+    recipe = [spec.recipe.epochs, spec.recipe.batch_size, spec.selection]
+    return json.dumps([*data, *shift, spec.model, *recipe])
 
 
 def _comparison(trials: list[Summary]) -> Comparison:
@@ -93,14 +100,14 @@ def _comparison(trials: list[Summary]) -> Comparison:
         variants.setdefault(variant, []).append(trial)
     labels = _labels([group[0].run.spec for group in variants.values()])
     named = dict(zip(labels, variants.values(), strict=True))
-    order = sorted(named, key=lambda label: (-_mean_last(named[label]), label))
+    order = sorted(named, key=lambda label: (-_mean_accuracy(named[label]), label))
     specs = [trial.run.spec for trial in trials]
     methods = {label: named[label] for label in order}
     return Comparison(specs[0], shared_entries(specs), methods)
 
 
-def _mean_last(trials: Sequence[Summary]) -> float:
-    return float(np.mean([trial.last_accuracy for trial in trials]))
+def _mean_accuracy(trials: Sequence[Summary]) -> float:
+    return float(np.mean([trial.accuracy for trial in trials]))
 
 
 def _labels(specs: Sequence[RunSpec]) -> list[str]:
@@ -131,6 +138,7 @@ def compare_table(comparison: Comparison) -> Table:
     seeds_differ = len({place.trials for place in places.values()}) > 1
     tested = any(place.mark for place in places.values())
     paired = any(place.interval for place in places.values())
+    chosen = any(summary.kept_epoch is not None for summary in summaries)
     balanced = all(summary.balanced_classes for summary in summaries)
 
     def row(label: str) -> list[tuple[Column, Cell]]:
@@ -146,14 +154,18 @@ def compare_table(comparison: Comparison) -> Table:
         cells = [(Column("method", "method", "left"), text_cell(label))]
         if seeds_differ:
             cells.append((Column("seeds", "seeds"), Cell(str(place.trials), place.trials)))
-        cells.append((Column("last_accuracy", "last accuracy %"), accuracy))
+        title = Column("kept_accuracy", "accuracy %") if chosen else LAST
+        cells.append((title, accuracy))
         if paired:
             cells.append((Column("difference", "to the best"), _difference(place)))
         if tested:
             words = VERDICTS[place.mark] if place.mark else ""
             cells.append((Column("verdict", "verdict", "left"), text_cell(words)))
         if not balanced:
-            cells.append(mean("last_balanced_accuracy", "balanced %", scale=100))
+            cells.append(mean("balanced_accuracy", "balanced %", scale=100))
+        if chosen:
+            cells.append(mean("kept_epoch", "epoch ‡", digits=0, show_spread=False))
+            cells.append(mean("last_accuracy", "last %", scale=100))
         cells.append(mean("best_accuracy", "best % †", scale=100))
         cells.append(mean("seconds", "seconds", digits=0, show_spread=False))
         cells.append(mean("ess", "ESS %", scale=100, digits=1, show_spread=False))
@@ -205,7 +217,7 @@ def runs_table(comparison: Comparison) -> Table:
 def finding(comparison: Comparison) -> str:
     """One computed sentence, in favour or against: the best method and unweighted training."""
     accuracies = comparison.accuracies()
-    means = {label: _mean_last(trials) for label, trials in comparison.methods.items()}
+    means = {label: _mean_accuracy(trials) for label, trials in comparison.methods.items()}
     best = max(means, key=lambda label: means[label])
     if len(means) == 1:
         return f"{best} ends at {_percent(means[best])} test accuracy."
@@ -251,9 +263,11 @@ def _notes(summaries: Sequence[Summary], places: dict[str, Standing]) -> list[st
         f"Accuracies are those of the {part} samples, not of a test set."
         for part in sorted({summary.scored_on for summary in summaries} - {"test"})
     ]
+    if any(summary.kept_epoch is not None for summary in summaries):
+        notes.append(CHOSEN_NOTE)
     notes.append(BEST_NOTE)
     if not all(summary.balanced_classes for summary in summaries):
-        notes.append("Balanced: mean of the accuracies per class in the last epoch.")
+        notes.append("Balanced: mean of the accuracies per class.")
     meaning = (
         "MAE, RMSE: mean absolute and root-mean-square distance from the true weights."
         if _shows_distances(summaries)

@@ -10,12 +10,19 @@ from numpy.typing import NDArray
 from diw.diagnostics import auroc, mean_absolute_error, root_mean_square_error
 from diw.errors import UsageError
 from diw.records import Row, Run
+from diw.records.selection import kept_epoch
 
 WINDOW = 10
 """How many final epochs are averaged: the weights of one mini-batch are noisy."""
 
 BALANCED_RATIO = 1.5
 """Classes whose sizes differ by less than this factor count as balanced: chance does as much."""
+
+FEW_EPOCHS = 5
+"""A run that scores the same in as many epochs does not learn."""
+
+NEAR_CHANCE = 0.1
+"""The part of the way from guessing to perfection below which a run is said to guess."""
 
 MOST_GROUPS = 4
 """True weights that take more values than this are not a grouping of the samples."""
@@ -50,9 +57,25 @@ class Summary:
     epochs: int
     balanced_classes: bool
     """Whether training and test classes are of about the same size."""
+    kept_epoch: int | None
+    """The epoch, from 1, that was kept for its held-out trusted loss; None for the last."""
+    kept_accuracy: float | None
+    """Its test accuracy."""
+    kept_balanced_accuracy: float | None
     scored_on: str
     """What the accuracies are of: "test", or "held-out trusted" where no test data were given."""
     run: Run
+
+    @property
+    def accuracy(self) -> float:
+        """The accuracy of the network that predictions use: the kept one, or the last."""
+        return self.last_accuracy if self.kept_accuracy is None else self.kept_accuracy
+
+    @property
+    def balanced_accuracy(self) -> float | None:
+        """Its balanced accuracy."""
+        kept = self.kept_epoch is not None
+        return self.kept_balanced_accuracy if kept else self.last_balanced_accuracy
 
     def as_json(self) -> dict[str, Any]:
         """Plain JSON values by name; the run is named by its folder."""
@@ -68,6 +91,8 @@ def summarise(run: Run) -> Summary:
     _check(run, rows, samples)
     accuracies = [float(row["test_accuracy"]) for row in rows]
     balanced = _column(rows, "balanced_accuracy")
+    held_out = _column(rows, "selection_loss")
+    kept = kept_epoch(held_out) if held_out else None
     distances = _distances_to_truth(run, rows, samples.get("true_weights"))
     return Summary(
         method=run.spec.method,
@@ -85,8 +110,29 @@ def summarise(run: Run) -> Summary:
         seconds=float(rows[-1]["seconds"]),
         epochs=len(rows),
         balanced_classes=_train_is_balanced(samples) and _test_is_balanced(rows),
+        kept_epoch=kept,
+        kept_accuracy=None if kept is None else accuracies[kept - 1],
+        kept_balanced_accuracy=balanced[kept - 1] if kept is not None and balanced else None,
         scored_on=_scored_on(run),
         run=run,
+    )
+
+
+def remark(summary: Summary) -> str | None:
+    """What is wrong with a run that learned nothing, in a line; None for others."""
+    rows, targets = summary.run.metrics(), summary.run.samples().get("targets")
+    accuracies = _column(rows, "test_accuracy")
+    what = f"{summary.method} seed {summary.seed}"
+    if len(accuracies) >= FEW_EPOCHS and min(accuracies) == max(accuracies):
+        return f"{what} never moved: {100 * accuracies[0]:.1f}% in every epoch"
+    if targets is None or summary.balanced_accuracy is None:
+        return None
+    chance = 1 / max(1, len(np.unique(targets)))
+    if summary.balanced_accuracy > chance + NEAR_CHANCE * (1 - chance):
+        return None
+    return (
+        f"{what} is hardly better than guessing: balanced accuracy "
+        f"{100 * summary.balanced_accuracy:.1f}%, guessing {100 * chance:.1f}%"
     )
 
 

@@ -35,6 +35,8 @@ def describe(spec: RunSpec) -> tuple[str, str]:
     if spec.trusted is not None:
         parts.append(_trusted(spec.trusted))
     parts.append(count(spec.recipe.epochs, "epoch"))
+    if (spec.recipe.passes or 1) > 1:
+        parts[-1] += f" of {spec.recipe.passes} passes"
     parts.append(f"batches of {spec.recipe.batch_size}")
     data, shift = data_title(spec.data), shift_in_words(spec.shift)
     plain = spec.shift == "none"

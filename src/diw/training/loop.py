@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import ceil
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from diw.step.criteria import cross_entropy
 from diw.training.checkpoint import State, resume, save_checkpoint
 from diw.training.evaluate import evaluate
 from diw.training.observers import Observer
+from diw.training.selection import Selection
 from diw.weighting import Weighting, make
 
 
@@ -60,6 +62,10 @@ class Training:
         self.optimizer = make_optimizer(self.recipe, self.model.parameters())
         self.seconds = 0.0
         self.epoch = 0
+        held_out, patience = self.split.selection, self.recipe.patience
+        self.selection = None
+        if held_out is not None and patience is not None:
+            self.selection = Selection(held_out, patience)
 
     def new_model(self) -> nn.Module:
         """A new network on the device, in the memory format that suits its convolutions."""
@@ -78,9 +84,13 @@ class Training:
             self._resume(journal)
             self.objective.prepare()
             for epoch in range(self.epoch + 1, self.recipe.epochs + 1):
+                if self.selection is not None and self.selection.over:
+                    break
                 started = time.perf_counter()
                 row, weights = self.train_epoch(epoch)
                 row |= evaluate(self.model, self.split.test)
+                if self.selection is not None:
+                    row |= self.selection.after_epoch(self.model)
                 self.seconds += time.perf_counter() - started
                 for observer in self.observers:  # not timed: no cost of the method
                     row |= observer.after_epoch(self.model)
@@ -88,6 +98,8 @@ class Training:
                 row = {"epoch": epoch, **row, "seconds": round(self.seconds, 3)}
                 journal.append(row, weights.numpy() if self._weighs else None)
                 self._save(journal)
+            if self.selection is not None:
+                self.model.load_state_dict(self.selection.kept)
             for observer in self.observers:
                 observer.at_end(self.model, self.run)
         self._write_model()
@@ -128,15 +140,20 @@ class Training:
 
         Their order depends on the seed and the epoch alone, so all methods see the same batches.
         """
+        rows, passes = len(self.split.train), self.recipe.passes
         if not self._weighs:
-            yield from [None] * self.objective.steps_per_trusted_pass
+            yield from [None] * (
+                self.objective.steps_per_trusted_pass
+                if passes is None
+                else passes * ceil(rows / self.recipe.batch_size)
+            )
             return
-        order = torch.randperm(
-            len(self.split.train), generator=torch_generator(self.seed, "training order", epoch)
-        )
-        for index in order.split(self.recipe.batch_size):
-            inputs, targets = self.split.train.take(index)
-            yield Batch(inputs.to(self.device), targets.to(self.device), index)
+        for turn in range(passes or 1):
+            purpose = ("training order", epoch, turn) if turn else ("training order", epoch)
+            order = torch.randperm(rows, generator=torch_generator(self.seed, *purpose))
+            for index in order.split(self.recipe.batch_size):
+                inputs, targets = self.split.train.take(index)
+                yield Batch(inputs.to(self.device), targets.to(self.device), index)
 
     def step(self, batch: Batch | None) -> Result:
         """One step of the optimiser on the weighted loss of a mini-batch."""
@@ -154,7 +171,8 @@ class Training:
 
     @property
     def _samples_per_epoch(self) -> int:
-        return len(self.split.train if self._weighs else self.split.trusted)
+        rows = len(self.split.train if self._weighs else self.split.trusted)
+        return rows * (self.recipe.passes or 1)
 
     def _write_model(self) -> None:
         with replacing(self.run.model) as temporary:
@@ -172,6 +190,8 @@ class Training:
             "objective": self.objective.state_dict(),
             "records": journal.marks,
         }
+        if self.selection is not None:
+            state["selection"] = self.selection.state_dict()
         save_checkpoint(self.run, state)
 
     def _resume(self, journal: Journal) -> None:
@@ -181,6 +201,8 @@ class Training:
             self.model.load_state_dict(state["model"])
             self.optimizer.load_state_dict(state["optimizer"])
             self.objective.load_state_dict(state["objective"])
+            if self.selection is not None:
+                self.selection.load_state_dict(state["selection"])
             self.epoch, self.seconds = state["epoch"], state["seconds"]
 
         resume(self.run, self.device, take)
@@ -232,7 +254,7 @@ class RunTask:
             split=training.split,
             make_model=training.make_model,
             method=make("uniform"),
-            recipe=replace(training.recipe, epochs=epochs),
+            recipe=replace(training.recipe, epochs=epochs, patience=None),
             run=Run.create(training.run.folder / PRETRAINING, spec),
             seed=derive(training.seed, "pretraining"),
             device=training.device,
@@ -253,6 +275,8 @@ def make_optimizer(recipe: Recipe, parameters: Iterable[nn.Parameter]) -> torch.
     lr, decay = recipe.lr, recipe.weight_decay
     if recipe.optimizer == "adam":
         return torch.optim.Adam(parameters, lr=lr, weight_decay=decay)
+    if recipe.optimizer == "adamw":
+        return torch.optim.AdamW(parameters, lr=lr, weight_decay=decay)
     return torch.optim.SGD(parameters, lr=lr, momentum=recipe.momentum, weight_decay=decay)
 
 

@@ -1,0 +1,54 @@
+"""Keeping the best epoch's network, by the loss of trusted samples that are held out."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from torch import Tensor, nn
+
+from diw.data import Dataset
+from diw.records import Row
+from diw.records.selection import is_over, kept_epoch
+from diw.step.criteria import cross_entropy
+from diw.step.probe import outputs_in_pieces
+
+
+@dataclass
+class Selection:
+    """Watches the held-out trusted loss; see `diw.records.selection` for the rule.
+
+    Attributes:
+        data: Trusted samples that are neither trained on nor matched with.
+        patience: Epochs without a better one after which training ends.
+    """
+
+    data: Dataset
+    patience: int
+    losses: list[float] = field(default_factory=list[float])
+    kept: dict[str, Tensor] = field(default_factory=dict[str, Tensor])
+    """Parameters and buffers of the best epoch so far."""
+
+    def after_epoch(self, model: nn.Module) -> Row:
+        """Look at the network after an epoch, keep a copy if it is the best; the epoch's loss."""
+        total = 0.0
+        for batch, outputs in outputs_in_pieces(model, self.data):
+            assert batch.targets is not None
+            total += float(cross_entropy(outputs.values, batch.targets).sum())
+        self.losses.append(total / len(self.data))
+        if kept_epoch(self.losses) == len(self.losses):
+            state = model.state_dict()
+            self.kept = {name: tensor.detach().clone() for name, tensor in state.items()}
+        return {"selection_loss": self.losses[-1]}
+
+    @property
+    def over(self) -> bool:
+        """Whether training may end."""
+        return is_over(self.losses, self.patience)
+
+    def state_dict(self) -> dict[str, Any]:
+        """What a resumed run needs."""
+        return {"losses": list(self.losses), "kept": self.kept}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Take over what `state_dict` gave."""
+        self.losses, self.kept = list(state["losses"]), dict(state["kept"])
