@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from diw._version import __version__
 
 if TYPE_CHECKING:
-    from diw import weighting
+    from diw import matching, weighting
     from diw.integrations.sklearn import DIWClassifier as DIWClassifier
     from diw.integrations.sklearn import DIWRegressor as DIWRegressor
     from diw.integrations.sklearn import Weighted as Weighted
@@ -51,6 +51,7 @@ __all__ = [
     "__version__",
     "kmm",
     "kmm_batch",
+    "matching",
     "weighting",
 ]
 
@@ -59,8 +60,8 @@ def __getattr__(name: str) -> Any:
     home = _HOME.get(name, _WITH_EXTRA.get(name))
     if home is not None:
         return getattr(import_module(home), name)
-    if name == "weighting":
-        return import_module("diw.weighting")
+    if name in ("matching", "weighting"):
+        return import_module(f"diw.{name}")
     raise AttributeError(f"module 'diw' has no attribute {name!r}")
 
 

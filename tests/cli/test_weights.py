@@ -143,3 +143,31 @@ def test_wrong_use_is_one_line_and_nothing_is_written(
     for word in words:
         assert word in error
     assert set(tmp_path.iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    "name", ["kmm", "stopped", "el", "entropy", "ulsif", "kliep", "pgd", "isotonic"]
+)
+def test_every_estimator_is_an_option(name: str, losses, tmp_path: Path, capsys) -> None:
+    np.save(tmp_path / "a.npy", losses[0])
+    np.save(tmp_path / "b.npy", losses[1])
+    out, summary = tmp_path / "w.npy", tmp_path / "s.json"
+    arguments = [tmp_path / "a.npy", tmp_path / "b.npy", "--out", out, "--json", summary]
+    code, *_ = run(*arguments, "--estimator", name, capsys=capsys)
+    assert code == 0
+    direct = diw.kmm(*losses, solver="diw" if name == "kmm" else name)
+    np.testing.assert_array_equal(np.load(out), direct.weights)
+    said = json.loads(summary.read_text())
+    assert said["status"] == direct.status
+    assert said["penalty"] == direct.penalty
+    assert (said["error_bound"] is None) == (name == "kliep")
+
+
+def test_a_bound_below_one_is_said(losses, tmp_path: Path, capsys) -> None:
+    np.save(tmp_path / "a.npy", losses[0])
+    np.save(tmp_path / "b.npy", losses[1])
+    arguments = [tmp_path / "a.npy", tmp_path / "b.npy", "--out", tmp_path / "w.npy"]
+    code, _, said = run(*arguments, "--bound", 0.5, capsys=capsys)
+    assert code == 0
+    assert "bound: 0.5 is below one" in said
+    assert len(said.splitlines()) == 1

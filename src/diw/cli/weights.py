@@ -1,5 +1,7 @@
 """`diw weights`: weights for the rows of one file, matched to the rows of another."""
 
+import math
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,12 +11,13 @@ from diw.cli.options import (
     FILE,
     encoding_option,
     json_option,
+    say,
     say_notes,
     verbose_option,
     writable_file,
     write_results,
 )
-from diw.errors import UsageError
+from diw.errors import DIWWarning, UsageError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -27,6 +30,7 @@ Examples:
   diw weights train.csv trusted.csv --out weights.csv
   diw weights losses.npy trusted_losses.npy --out weights.npy --bound 10
   diw weights train.parquet trusted.parquet --drop label --gamma median --out w.parquet
+  diw weights train.csv trusted.csv --out weights.csv --estimator entropy
 """
 
 ENDINGS = (".csv", ".npy", ".npz", ".parquet")
@@ -43,6 +47,19 @@ ENDINGS = (".csv", ".npy", ".npz", ".parquet")
     multiple=True,
     metavar="COLUMN",
     help="Leave out a column of a table; may be given more than once.",
+)
+@click.option(
+    "--estimator",
+    "solver",
+    type=click.Choice(["kmm", "stopped", "el", "entropy", "ulsif", "kliep", "pgd", "isotonic"]),
+    default="kmm",
+    show_default=True,
+    help="What estimates the weights; docs/estimators.md says when which is right.",
+)
+@click.option(
+    "--penalty",
+    type=float,
+    help="Penalty of el, entropy and ulsif.  [default: chosen by the data]",
 )
 @click.option("--raw", is_flag=True, help="Do not standardise the columns.")
 @click.option(
@@ -66,6 +83,7 @@ def weights(
     drop: tuple[str, ...],
     raw: bool,
     gamma: str | None,
+    solver: str,
     text_encoding: str | None,
     verbose: bool,
     json_file: Path | None,
@@ -73,8 +91,8 @@ def weights(
 ) -> None:
     """Weigh the rows of TRAIN so that they match the rows of TRUSTED.
 
-    Kernel mean matching: non-negative weights with mean about one under which the
-    training rows look like the trusted ones. Files are .npy, .npz, .csv, .tsv or
+    Kernel mean matching, or another estimator: non-negative weights with mean about one under
+    which the training rows look like the trusted ones. Files are .npy, .npz, .csv, .tsv or
     .parquet; columns of numbers are standardised by TRAIN, columns of text become one-hot.
     """
     _check_out(out)
@@ -88,14 +106,20 @@ def weights(
 
     pair = read_values(train, trusted, drop=drop, raw=raw, text_encoding=text_encoding)
     say_notes(pair.notes, verbose)
-    try:
-        match = kmm(pair.train, pair.trusted, gamma=_gamma(gamma), **settings)
-    except ValueError as error:
-        raise UsageError(str(error)) from None
+    settings |= {"gamma": _gamma(gamma), "solver": "diw" if solver == "kmm" else solver}
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", DIWWarning)
+        try:
+            match = kmm(pair.train, pair.trusted, **settings)
+        except ValueError as error:
+            raise UsageError(str(error)) from None
+    say(str(warning.message) for warning in caught)
     values = np.asarray(match.weights, dtype=np.float64)
     _write(out, values)
     summary = _summary(values, match, float(settings["bound"]), len(pair.trusted))
     for name, value in summary.items():
+        if value is None:
+            continue
         shown = f"{value:.6g}" if isinstance(value, float) else value
         click.echo(f"{name.replace('_', ' '):22} {shown}")
     click.echo(f"{'weights':22} {out}")
@@ -133,10 +157,11 @@ def _summary(weights: "NDArray[Any]", match: "Match", bound: float, trusted: int
         "largest": float(weights.max()),
         "mean": float(weights.mean()),
         "gamma": match.gamma,
+        "penalty": match.penalty,
         "rank": match.rank,
         "iterations": match.iterations,
         "objective": match.objective,
-        "error_bound": match.error_bound,
+        "error_bound": match.error_bound if match.error_bound < math.inf else None,
         "trace_error": match.trace_error,
     }
 

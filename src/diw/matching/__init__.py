@@ -1,7 +1,41 @@
-"""Kernel mean matching: exact, fast at any size, honest about its status."""
+"""Kernel mean matching and its rivals: exact, fast at any size, honest about their status."""
 
+from diw.matching.estimators import (
+    EL,
+    KLIEP,
+    PGD,
+    ULSIF,
+    Entropy,
+    Isotonic,
+    el,
+    entropy,
+    isotonic,
+    kliep,
+    pgd,
+    ulsif,
+)
 from diw.matching.kmm import KMM, kmm, kmm_batch
 from diw.matching.match import Match
-from diw.matching.options import MatchOptions, Options
+from diw.matching.options import MatchOptions, Options, Solver
 
-__all__ = ["KMM", "Match", "MatchOptions", "Options", "kmm", "kmm_batch"]
+__all__ = [
+    "EL",
+    "KLIEP",
+    "KMM",
+    "PGD",
+    "ULSIF",
+    "Entropy",
+    "Isotonic",
+    "Match",
+    "MatchOptions",
+    "Options",
+    "Solver",
+    "el",
+    "entropy",
+    "isotonic",
+    "kliep",
+    "kmm",
+    "kmm_batch",
+    "pgd",
+    "ulsif",
+]

@@ -98,9 +98,12 @@ def _default_cap(problem: Problem) -> int:
     return max(RANK_CAP, min(LOSS_RANK_CAP, LOSS_ENTRIES // len(problem.z)))
 
 
-def pivoted_cholesky(problem: Problem, cap: int, *, hopeless: float = math.inf) -> Factor:
+def pivoted_cholesky(
+    problem: Problem, cap: int, *, hopeless: float = math.inf, mass: Array | None = None
+) -> Factor:
     """The factor of training and trusted values together, of at most `cap` rows.
 
+    `mass` (m,) is how many samples each trusted value stands for, if not one.
     It gives up early where the largest entry left, which falls about
     geometrically, would need more than `hopeless` times as many rows.
     """
@@ -136,12 +139,14 @@ def pivoted_cholesky(problem: Problem, cap: int, *, hopeless: float = math.inf) 
         left[pivot] = 0.0
         rows += 1
     left = xp.floor(left, 0.0)
-    ratio = n / (size - n)
+    ratio, b, roots = n / (size - n), V[:rows, n:], left[n:] ** 0.5
+    if mass is not None:
+        ratio, b, roots = n / float(mass.sum()), b * mass, roots * mass
     return Factor(
         V=V[:rows, :n],
-        b=V[:rows, n:].sum(1) * ratio,
+        b=b.sum(1) * ratio,
         left=left[:n],
-        left_trusted=float((left[n:] ** 0.5).sum()) * ratio,
+        left_trusted=float(roots.sum()) * ratio,
         capped=worst > tolerance,
     )
 

@@ -2,27 +2,30 @@
 
 Each call goes the same way: check (problem.py), choose the form of the kernel matrix
 (gram.py), solve (newton.py and interior_point.py on a factor, active_set.py or batched.py on
-the matrix; stopped.py or cvxopt.py where asked), certify (match.py).
+the matrix; stopped.py, cvxopt.py or pgd.py where asked), certify (match.py). The other
+estimators solve problems of their own (penalised.py, ratios.py, isotonic.py).
 """
 
-import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Self
 
 import numpy as np
 
-from diw.errors import DIWWarning, MatchingError
 from diw.matching.active_set import active_set
 from diw.matching.backend import Values
 from diw.matching.batched import solve_batched
 from diw.matching.cvxopt import solve_by_cvxopt
 from diw.matching.gram import Factor, Gram, dense, gram_of
 from diw.matching.interior_point import interior_point
-from diw.matching.match import Match, Solution, certify
+from diw.matching.isotonic import isotonic
+from diw.matching.match import Match, Solution, certify, settled
 from diw.matching.newton import DualPoint, System, newton
 from diw.matching.options import Options, with_keywords
+from diw.matching.penalised import penalised
+from diw.matching.pgd import projected_gradient
 from diw.matching.problem import Problem, make_problem
+from diw.matching.ratios import kliep, ulsif
 from diw.matching.stopped import stopped
 
 NEWTON_RANK = 40  # up to this rank Newton's method alone is mostly fastest
@@ -141,7 +144,8 @@ class KMM(Options):
         known = list(self.get_params())
         for name, value in params.items():
             if name not in known:
-                raise ValueError(f"{name}: is not a parameter of KMM; choose from {known}")
+                kind = type(self).__name__
+                raise ValueError(f"{name}: is not a parameter of {kind}; choose from {known}")
             setattr(self, name, value)
         return self
 
@@ -161,7 +165,16 @@ class KMM(Options):
     def __repr__(self) -> str:
         values = ((f, getattr(self, f.name)) for f in fields(self))
         changed = [f"{field.name}={value!r}" for field, value in values if value != field.default]
-        return f"KMM({', '.join(changed)})"
+        return f"{type(self).__name__}({', '.join(changed)})"
+
+
+_OTHERS: dict[str, Callable[[Problem, Options, Values], tuple[Match, bool]]] = {
+    "el": penalised,
+    "entropy": penalised,
+    "ulsif": ulsif,
+    "kliep": kliep,
+    "isotonic": isotonic,
+}
 
 
 def _by_name(X_train: Any, X_trusted: Any) -> tuple[list[str] | None, Any]:
@@ -192,30 +205,42 @@ def _match_all(pairs: Sequence[tuple[Values, Values]], options: Options) -> list
     problems: list[Problem] = []
     for z_train, z_trusted in pairs:  # no comprehension: its frame would hide who is warned
         problems.append(make_problem(z_train, z_trusted, options))
+    outcomes: list[tuple[Match, bool]] = []
+    if options.solver in _OTHERS:
+        solve = _OTHERS[options.solver]
+        for (z_train, _), problem in zip(pairs, problems, strict=True):
+            outcomes.append(solve(problem, options, z_train))
+    else:
+        for (z_train, _), problem, gram, found in zip(
+            pairs, problems, *_solutions(problems, options), strict=True
+        ):
+            solution = found or _solve(problem, gram, options)
+            outcomes.append(certify(problem, gram, solution, z_train, options))
+    matches: list[Match] = []
+    for match, solved in outcomes:
+        matches.append(settled(match, solved, options, stacklevel=4))
+    return matches
+
+
+def _solutions(
+    problems: Sequence[Problem], options: Options
+) -> tuple[list[Gram], list[Solution | None]]:
+    """The kernel matrices of the problems, and the solutions of those solved side by side."""
     if options.solver == "cvxopt":
         grams: list[Gram] = [dense(problem) for problem in problems]
     else:
         grams = [gram_of(problem, options.rank) for problem in problems]
-    found: list[Solution | None] = [None] * len(problems)
     if options.solver == "diw" and len(problems) > 1:
-        found = solve_batched(problems, grams)
-    matches: list[Match] = []
-    for pair, problem, gram, solution in zip(pairs, problems, grams, found, strict=True):
-        solution = solution or _solve(problem, gram, options)
-        match, solved = certify(problem, gram, solution, pair[0], options)
-        matches.append(match)
-        if not solved:
-            message = f"kernel mean matching: {match.explanation()}"
-            if options.on_failure == "raise":
-                raise MatchingError(message)
-            warnings.warn(message, DIWWarning, stacklevel=4)
-    return matches
+        return grams, solve_batched(problems, grams)
+    return grams, [None] * len(problems)
 
 
 def _solve(problem: Problem, gram: Gram, options: Options) -> Solution:
     """One problem by the solver that suits its form, by measurement (docs/matching.md)."""
     if options.solver == "stopped":
         return stopped(problem, gram, options.max_iterations)
+    if options.solver == "pgd":
+        return projected_gradient(problem, gram, options)
     if isinstance(gram, Factor):
         return _solve_factored(problem, gram, options.max_iterations)
     if options.solver == "cvxopt":

@@ -5,14 +5,18 @@ weights, measures how far they are from optimal, and makes a `Match` of them.
 """
 
 import math
+import warnings
 from dataclasses import dataclass
 
+from diw.errors import DIWWarning, MatchingError
 from diw.matching.backend import Array, Values, like, magnitude
 from diw.matching.gram import Factor, Gram
 from diw.matching.options import Options
 from diw.matching.problem import Problem
 
 EPSILON = 2.3e-16
+KERNEL_MEANS = ("diw", "stopped", "cvxopt", "pgd")
+"""The solvers of the matching problem itself; the others solve problems of their own."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +49,10 @@ class Match:
     trace_error: float
     """trace(K − VᵀV)/n, what the factor leaves out of the kernel: between 0 and 1."""
     error_bound: float
-    """A bound on ‖w − w*‖₂ by strong convexity, the factor's error included."""
+    """A bound on ‖w − w*‖₂ by strong convexity, the factor's error included; infinite where
+    there is none ("kliep")."""
+    penalty: float = 0.0
+    """ν of "el" and "entropy", λ of "ulsif", given or chosen; 0 of the others."""
 
     def is_optimal(self, tol: float = 1e-8) -> bool:
         """Whether every residual is at most `tol` and nothing was cut from the kernel."""
@@ -140,6 +147,17 @@ def certify(
         error_bound=0.5 * (delta + math.hypot(delta, 2 * math.sqrt(ridge * found.gap))) / ridge,
     )
     return match, solved
+
+
+def settled(match: Match, solved: bool, options: Options, stacklevel: int) -> Match:
+    """The match; where it is not solved, raise or warn, as the options say."""
+    if not solved:
+        name = "kernel mean matching" if options.solver in KERNEL_MEANS else options.solver
+        message = f"{name}: {match.explanation()}"
+        if options.on_failure == "raise":
+            raise MatchingError(message)
+        warnings.warn(message, DIWWarning, stacklevel=stacklevel + 1)
+    return match
 
 
 def _into_band(problem: Problem, w: Array) -> Array:

@@ -3,14 +3,14 @@
 import inspect
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import wraps
 from typing import Any, Literal, ParamSpec, Protocol, TypeVar, get_args
 
 from diw.matching.backend import BackendName
 from diw.matching.width import parse_rule
 
-Solver = Literal["diw", "stopped", "cvxopt"]
+Solver = Literal["diw", "stopped", "cvxopt", "el", "entropy", "ulsif", "kliep", "pgd", "isotonic"]
 OnFailure = Literal["raise", "warn"]
 
 P = ParamSpec("P")
@@ -34,7 +34,11 @@ class MatchOptions:
     """ω, added to the kernel's diagonal."""
     solver: Solver = "diw"
     """"diw" solves the match exactly; "stopped" ends early, where the authors' solver ends, as the
-    paper's results ask; "cvxopt" is the authors' solver itself (extra `released`)."""
+    paper's results ask; "cvxopt" is the authors' solver itself (extra `released`). The others are
+    other estimators of the same ratio (docs/estimators.md)."""
+    penalty: float | None = field(default=None, metadata={"later": True})
+    """ν of "el" and "entropy", where None is the discrepancy principle; λ of "ulsif", where None
+    is chosen by leaving one out. The other solvers have none."""
 
     def __post_init__(self) -> None:
         if isinstance(self.gamma, str):
@@ -46,6 +50,8 @@ class MatchOptions:
             raise ValueError(f"slack: must be finite and not negative, not {self.slack}")
         _positive("ridge", self.ridge)
         _choice("solver", self.solver, Solver)
+        if self.penalty is not None:
+            _positive("penalty", self.penalty)
 
 
 @dataclass(kw_only=True)
@@ -63,6 +69,10 @@ class Options(MatchOptions):
     on_failure: OnFailure = "raise"
     """What to do when `tol` is not reached: raise `MatchingError`, or warn and return the feasible
     weights found."""
+    steps: int = 1
+    """Projected gradient steps of "pgd"."""
+    rate: float = 1.0
+    """Learning rate of "pgd"; up to 2 the objective never grows."""
     backend: BackendName = "auto"
     """Where to compute: "auto" is NumPy for arrays and CPU tensors, and torch on the tensor's own
     device otherwise."""
@@ -74,6 +84,8 @@ class Options(MatchOptions):
             _whole("rank", self.rank)
         _whole("max_iterations", self.max_iterations)
         _choice("on_failure", self.on_failure, OnFailure)
+        _whole("steps", self.steps)
+        _positive("rate", self.rate)
         _choice("backend", self.backend, BackendName)
 
 

@@ -26,6 +26,8 @@ from diw.matching.width import FEATURE_RULE, LOSS_RULE, is_distance, width
 
 CENTRED_ROWS = 512  # beyond this many rows, distances from differences would be slow
 LARGEST_GAMMA = 1e280  # for values of magnitude one: a narrower kernel would meet underflow
+RULES = {"pgd": "quantile:0.5", "ulsif": "median", "kliep": "median"}
+"""The width where none is asked for, of solvers with a rule of their own."""
 FAR = 40.0  # in units of 1/√γ: exp(−40²) is 0
 
 
@@ -84,7 +86,8 @@ def make_problem(z_train: Values, z_trusted: Values, options: Options) -> Proble
             stacklevel=5,
         )
     z, unit = _scaled(xp, train, trusted)
-    scaled, given = _gamma(options.gamma, z[:n], unit)
+    gamma = RULES.get(options.solver) if options.gamma is None else options.gamma
+    scaled, given = _gamma(gamma, z[:n], unit)
     if scaled > LARGEST_GAMMA:
         z, unit = _scaled(xp, *_drawn_together(xp, train, trusted, given))
         scaled = given * unit * unit

@@ -78,6 +78,7 @@ class Matching(MatchOptions, Weighting):
             slack=self.slack,
             ridge=self.ridge,
             solver=self.solver,
+            penalty=self.penalty,
             on_failure="warn",
         )
 
