@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from diw.errors import DIWWarning, UsageError
+from diw.records.spec import DEFAULT_METHOD
 from diw.step.batch import Batch, Criterion, ModelOutput, Weights, first_tensor
 from diw.step.criteria import OfLogits, ToLogits, cross_entropy, logits_of
 from diw.step.memory import Memory
@@ -88,7 +89,7 @@ class Objective:
     def __init__(
         self,
         model: nn.Module,
-        method: str | Weighting = "diw",
+        method: str | Weighting = DEFAULT_METHOD,
         trusted: Any = None,
         *,
         criterion: Criterion | None = None,

@@ -19,4 +19,6 @@ def test_methods_lists_every_method_with_its_fields(tmp_path: Path) -> None:
     fields = {field["name"]: field for field in listed["diw"]["fields"]}
     assert fields["bound"]["default"] == 50.0
     assert all(field["text"] for method in listed.values() for field in method["fields"])
+    assert [name for name, method in listed.items() if method["default"]] == ["remember"]
+    assert "remember (the default)" in result.output
     assert "diw (also called diw2-l)" in result.output

@@ -62,7 +62,7 @@ def test_what_a_reader_must_know_is_said(trained) -> None:
 def test_json_holds_the_spec_and_the_result(trained, files) -> None:
     content = json.loads((files / "result.json").read_text())
     (result,) = content["results"]
-    assert (result["method"], result["scored_on"]) == ("diw", "test")
+    assert (result["method"], result["scored_on"]) == ("remember", "test")
     assert content["spec"]["label"] == "status"
 
 
@@ -169,7 +169,7 @@ def test_the_embedded_data_are_the_default(tmp_path) -> None:
     out = done("train", "--epochs", "1", "--model", "mlp", "--out", tmp_path / "m")
     assert "test accuracy" in out
     run = Run(tmp_path / "m")
-    assert (run.spec.method, run.spec.shift, run.spec.data) == ("diw", "none", "embedded")
+    assert (run.spec.method, run.spec.shift, run.spec.data) == ("remember", "none", "embedded")
     assert run.read("encoding.json")["classes"][9] == "Ankle boot"
     assert "Ankle boot" in done("evaluate", tmp_path / "m")
 

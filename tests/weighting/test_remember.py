@@ -126,15 +126,24 @@ def test_without_an_index_it_warns_once_and_judges_by_present_predictions() -> N
     assert np.mean(last) > 0.9
 
 
-def test_other_tasks_are_refused_in_a_line() -> None:
-    objective = diw.Objective(
-        nn.Linear(6, 1),
-        "remember",
-        (torch.randn(8, 6), torch.randn(8, 1)),
-        criterion=lambda outputs, targets: (outputs - targets).square().mean(1),
-    )
-    with pytest.raises(UsageError, match="remember needs integer labels"):
-        objective((torch.randn(4, 6), torch.randn(4, 1)))
+def test_without_classes_it_matches_losses_as_diw_does() -> None:
+    generator = torch.Generator().manual_seed(0)
+    inputs, targets = torch.randn(40, 6, generator=generator), torch.rand(40, 1)
+    model = nn.Linear(6, 1)
+
+    def weights(method: str) -> Tensor | None:
+        objective = diw.Objective(
+            model,
+            method,
+            (inputs[:8], targets[:8]),
+            criterion=lambda outputs, targets: (outputs - targets).square().mean(1),
+        )
+        objective.start_epoch(2)
+        return objective((inputs, targets)).weights.train
+
+    expected = weights("diw")
+    with pytest.warns(DIWWarning, match="no classes"):
+        assert torch.equal(weights("remember"), expected)
 
 
 @pytest.mark.parametrize(

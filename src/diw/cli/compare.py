@@ -20,6 +20,7 @@ from diw.cli.options import (
 from diw.cli.setting import read_setting, say_time, setting_options
 from diw.errors import UsageError
 from diw.records import Run, RunSpec
+from diw.records.spec import DEFAULT_METHOD
 
 SIMULATED = "symmetric:0.4"
 """What is done to data sets with a name where no shift is named."""
@@ -38,7 +39,7 @@ Examples:
 @click.command(epilog=EXAMPLES)
 @click.option(
     "--methods",
-    default="uniform,diw",
+    default=f"uniform,random,{DEFAULT_METHOD}",
     show_default=True,
     help="Names separated by commas, or all; see `diw methods`.",
 )

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from diw.cli.options import json_option, write_results
+from diw.records.spec import DEFAULT_METHOD
 
 EXAMPLES = """
 \b
@@ -29,6 +30,7 @@ def methods(json_file: Path | None) -> None:
     listing: list[dict[str, Any]] = [
         {
             "name": name,
+            "default": name == DEFAULT_METHOD,
             "aliases": list(cls.aliases),
             "summary": (inspect.getdoc(cls) or "").splitlines()[0],
             "fields": [vars(field) for field in describe(cls)],
@@ -37,7 +39,8 @@ def methods(json_file: Path | None) -> None:
     ]
     for method in listing:
         also = f" (also called {', '.join(method['aliases'])})" if method["aliases"] else ""
-        click.echo(f"{method['name']}{also}")
+        default = " (the default)" if method["default"] else ""
+        click.echo(f"{method['name']}{also}{default}")
         click.echo(f"    {method['summary']}")
         for field in method["fields"]:
             text = " ".join(field["text"].split())

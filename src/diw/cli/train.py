@@ -18,6 +18,7 @@ from diw.cli.options import (
 from diw.cli.setting import read_setting, say_time, setting_options
 from diw.errors import UsageError
 from diw.records import Run, RunSpec, holding
+from diw.records.spec import DEFAULT_METHOD
 
 if TYPE_CHECKING:
     from diw.data.split import Split
@@ -39,7 +40,7 @@ MANY = 10
 
 
 @click.command(epilog=EXAMPLES)
-@click.option("--method", default="diw", show_default=True, help="See `diw methods`.")
+@click.option("--method", default=DEFAULT_METHOD, show_default=True, help="See `diw methods`.")
 @setting_options(shift="none")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed.")
 @click.option(

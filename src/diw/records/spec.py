@@ -27,6 +27,9 @@ HASH_LENGTH = 16
 ALWAYS = ("method", "data", "seed")
 """Keys that every spec has had: a file without them is not one of a run."""
 
+DEFAULT_METHOD = "remember"
+"""What commands, objectives and adapters use where no method is named."""
+
 LATER = {"later": True}
 """Metadata of a field that was added when runs had been kept already: `field(default=…,
 metadata=LATER)`. At its default it is left out of a spec, so that these runs keep their names."""
@@ -130,7 +133,7 @@ class RunSpec:
     metadata: records without it are read with that default (`from_json`).
     """
 
-    method: str = "diw"
+    method: str = DEFAULT_METHOD
     """Canonical name of the method."""
     method_fields: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """All fields of the method, defaults included."""

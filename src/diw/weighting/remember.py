@@ -32,6 +32,7 @@ from diw.step.batch import Weights
 from diw.step.step import Step
 from diw.weighting.base import State, Task, Weighting
 from diw.weighting.confusion import SHARPNESS, VISITS, FloatArray, Tables, log_odds, tempered
+from diw.weighting.registry import make
 
 SURE = 8.0
 """Log odds are cut here, so that one visit cannot outvote all others."""
@@ -46,7 +47,8 @@ class Remember(Weighting):
 
     w = π² c_y with π = R_yy p_y / Σ_i R_iy p_i, where p are the network's predictions while the
     sample was left out, R the transitions between classes and given labels, and c_y the ratio
-    of class shares. It needs classes: integer labels and one score per class.
+    of class shares. Where there are no classes (integer labels, and one score for each class),
+    losses are matched instead, as `diw` does.
     """
 
     name: ClassVar[str] = "remember"
@@ -67,6 +69,7 @@ class Remember(Weighting):
     _tables: Tables | None = field(default=None, init=False, repr=False)
     _places: Tensor | None = field(default=None, init=False, repr=False)
     _warned: bool = field(default=False, init=False, repr=False)
+    _classless: Weighting | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
         for name, least in (("warmup_steps", 0), ("folds", 1), ("block", 1), ("every", 1)):
@@ -85,11 +88,17 @@ class Remember(Weighting):
 
     def weigh(self, step: Step) -> Weights:
         """π² c_y, (n,); zero for those that are left out in this epoch."""
+        if self._classless is not None or not _has_classes(step):
+            return self._without_classes().weigh(step)
         log_p, labels = _predictions(step, self.name)
         tables = self._tables = self._tables or Tables.empty(log_p.shape[1])
         remembers = step.train.index is not None
-        if not remembers:
-            self._warn()
+        if not remembers and not self._warned:
+            self._warned = True
+            self._warn(
+                "the batches have no index, so nothing is remembered of a sample; "
+                "yield (inputs, targets, index), index being its place in the training set"
+            )
         left_out, counted = self._turn(step, len(labels))
         tables.add(np.exp(tempered(log_p, SHARPNESS))[counted], labels[counted])
         known = self._trusted(step, tables, log_p, labels, counted)
@@ -155,50 +164,54 @@ class Remember(Weighting):
         tables.enter(rows.numpy()[now], log_p[now], labels[now])
         return known
 
-    def _warn(self) -> None:
-        if not self._warned:
-            self._warned = True
-            warnings.warn(
-                f"{self.name}: the batches have no index, so nothing is remembered of a sample; "
-                "yield (inputs, targets, index), index being its place in the training set",
-                DIWWarning,
-                stacklevel=5,
+    def _without_classes(self) -> Weighting:
+        """The method that weighs where there are no classes."""
+        if self._classless is None:
+            self._classless = make("diw")
+            self._warn(
+                "there are no classes here (labels (n,) that are integers, scores (n, k)), so "
+                "losses are matched, as diw does"
             )
+        return self._classless
+
+    def _warn(self, what: str) -> None:
+        warnings.warn(f"{self.name}: {what}", DIWWarning, stacklevel=6)
 
     def state_dict(self) -> dict[str, Any]:
         """The tables; what is remembered of each sample is in the objective's memory."""
         tables = None if self._tables is None else self._tables.state_dict()
-        return {"places": self._places, "tables": tables}
+        return {"places": self._places, "tables": tables, "classless": self._classless is not None}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Take over what `state_dict` gave."""
         self._places, kept = state["places"], state["tables"]
         self._tables = None if kept is None else Tables.from_state_dict(kept)
+        self._classless = make("diw") if state["classless"] else None
+
+
+def _has_classes(step: Step) -> bool:
+    """Whether labels are integers (n,) and the network has one score (n, k) for each class."""
+    values, targets = step.seen_train.values, step.train.targets
+    return (
+        isinstance(values, Tensor)
+        and values.ndim == 2
+        and values.shape[1] > 1
+        and targets is not None
+        and targets.ndim == 1
+        and not targets.is_floating_point()
+    )
 
 
 def _predictions(step: Step, method: str) -> tuple[FloatArray, NDArray[np.int64]]:
     """(n, k) logarithms of predicted probabilities and (n,) labels of the training batch."""
-    values, targets = step.seen_train.values, step.train.targets
-    classes = (
-        isinstance(values, Tensor)
-        and values.ndim == 2
-        and values.shape[1] > 1
-        and isinstance(targets, Tensor)
-        and targets.ndim == 1
-        and not targets.is_floating_point()
-    )
-    if not classes:
-        raise UsageError(
-            f"method: {method} needs integer labels (n,) and scores (n, k), one for each class; "
-            "for other tasks choose diw"
-        )
-    assert targets is not None
-    log_p = torch.log_softmax(values.detach().float(), dim=1).double().cpu().numpy()
+    assert step.train.targets is not None
+    values = step.seen_train.values.float()
+    log_p = torch.log_softmax(values, dim=1).double().cpu().numpy()
     if not np.isfinite(log_p).all():
         raise RunError(
             f"{method}: the network's values are NaN or infinite; lower the learning rate"
         )
-    return log_p, targets.cpu().numpy()
+    return log_p, step.train.targets.cpu().numpy()
 
 
 def _averaged(step: Step, odds: FloatArray, counted: NDArray[np.bool_]) -> FloatArray:
