@@ -2,14 +2,15 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+LOWEST := .venv-lowest
 INSTALL := $(BIN)/python -m pip install --quiet -c constraints.txt
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint bench soak clean
+.PHONY: help run test lint bench soak-solver soak-kill soak-fuzz test-lowest clean
 
 help:  ## Show what can be made
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -40,8 +41,25 @@ test: lint  ## Lint, then run every test
 bench: $(VENV)/.dev  ## Measure speed and memory against peers in the same run
 	$(ONE_THREAD) $(BIN)/python -m benchmarks
 
-soak: $(VENV)/.dev  ## Compare the solver with its oracles on 100,000 problems (hours)
+# The soaks keep where they are in .soak (the solver's in soak), and go on from there.
+soak-solver: $(VENV)/.dev  ## Compare the solver with its oracles on 100,000 problems (hours)
 	$(ONE_THREAD) $(BIN)/python -m tests.matching.soak
 
+soak-kill: $(VENV)/.dev  ## Kill commands 200 times at random moments; they end bitwise the same
+	$(ONE_THREAD) $(BIN)/python -m tests.soak.kill
+
+soak-fuzz: $(VENV)/.dev  ## Damage files of runs and make up command lines, 4,500 cases
+	$(ONE_THREAD) $(BIN)/python -m tests.soak.fuzz
+
+$(LOWEST)/.dev: pyproject.toml constraints.txt scripts/lowest_versions.py
+	$(PYTHON) -m venv $(LOWEST)
+	$(LOWEST)/bin/python -m pip install --quiet --upgrade 'pip>=25.1'
+	$(PYTHON) scripts/lowest_versions.py > $(LOWEST)/constraints.txt
+	$(LOWEST)/bin/python -m pip install --quiet -c $(LOWEST)/constraints.txt -e '.[all]' --group test
+	@touch $@
+
+test-lowest: $(LOWEST)/.dev  ## Run the tests with the oldest versions of what diw needs, except torch
+	$(ONE_THREAD) $(LOWEST)/bin/pytest -n 2 $(TESTS)
+
 clean:  ## Remove the virtual environment and caches
-	rm -rf $(VENV) .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) $(LOWEST) .pytest_cache .ruff_cache .import_linter_cache .hypothesis

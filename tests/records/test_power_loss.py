@@ -33,7 +33,9 @@ class Disk:
         if about.st_ino == self.folder.stat().st_ino:
             self.names = self.present()
         elif about.st_ino in self.present().values():
-            path = next(self.folder / n for n, inode in self.present().items() if inode == about.st_ino)
+            path = next(
+                self.folder / n for n, inode in self.present().items() if inode == about.st_ino
+            )
             self.contents[about.st_ino] = path.read_bytes()
 
     def present(self) -> dict[str, int]:

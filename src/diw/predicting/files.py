@@ -143,7 +143,7 @@ def _write_npz(
     if files:
         arrays["files"] = np.array(files[0])
     with path.open("wb") as file:
-        np.savez(file, allow_pickle=False, **arrays)
+        np.savez(file, **arrays)
 
 
 def _joined(batches: Iterator[Predictions], rows: int) -> Iterator[Predictions]:

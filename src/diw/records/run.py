@@ -207,7 +207,7 @@ class Run:
         import numpy as np
 
         with replacing(self.folder / f"{name}.npz") as temporary, temporary.open("wb") as file:
-            np.savez_compressed(file, allow_pickle=False, **arrays)
+            np.savez_compressed(file, **arrays)
 
     def arrays(self, name: str) -> "dict[str, NDArray[Any]]":
         """What `write_arrays` kept under `name`; empty where nothing was."""

@@ -120,7 +120,11 @@ class Training:
         weights = torch.full((len(self.split.train),), torch.nan)
         tally = _Tally()
         for batch in self.batches(epoch):
-            result = self.step(batch)
+            try:
+                result = self.step(batch)
+            except RunError as error:
+                place = f"{self.run.folder}: epoch {epoch}, step {tally.steps + 1}"
+                raise type(error)(f"{place}: {error}{self._kept}") from error
             if batch is not None and result.weights.train is not None:
                 assert batch.index is not None
                 recorded = result.weights.estimate
@@ -129,9 +133,10 @@ class Training:
             tally.add(result.loss.detach(), result.diagnostics)
         row = tally.row(self._samples_per_epoch, self.recipe.reduction)
         if not np.isfinite(row["train_loss"]):
+            since = f"in epoch {epoch} from step {tally.first_bad_step} on"
             raise RunError(
-                f"{self.run.folder}: the loss is {row['train_loss']} in epoch {epoch}; "
-                "lower the learning rate"
+                f"{self.run.folder}: the loss is {row['train_loss']} {since}; lower the learning "
+                f"rate, now {self.recipe.lr:g}{self._kept}"
             )
         return row | _weight_metrics(weights), weights
 
@@ -163,6 +168,11 @@ class Training:
         self.optimizer.step()
         self.objective.after_step()
         return result
+
+    @property
+    def _kept(self) -> str:
+        """What is left after a failure, in words."""
+        return f"; the checkpoint of epoch {self.epoch} is kept" if self.epoch else ""
 
     @property
     def _weighs(self) -> bool:
@@ -286,13 +296,20 @@ class _Tally:
     def __init__(self) -> None:
         self.steps = 0
         self.loss: Tensor | float = 0.0
+        self._finite: Tensor | int = 0
         self.sums: dict[str, float] = {}
 
     def add(self, loss: Tensor, diagnostics: Mapping[str, float]) -> None:
         self.steps += 1
         self.loss = self.loss + loss
+        self._finite = self._finite + torch.isfinite(self.loss)
         for name, value in diagnostics.items():
             self.sums[name] = self.sums.get(name, 0.0) + value
+
+    @property
+    def first_bad_step(self) -> int:
+        """The first step, from 1, whose loss is not finite: from there on the sum is not."""
+        return int(self._finite) + 1
 
     def row(self, samples: int, reduction: str) -> Row:
         """Means over the steps; of the loss, the mean over samples, whatever the reduction."""

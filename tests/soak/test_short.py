@@ -1,0 +1,23 @@
+"""The soaks in their short forms."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize(
+    ("soak", "options", "words"),
+    [
+        ("kill", ["--kills", "2"], "all bitwise equal"),
+        ("fuzz", ["--cases", "40"], "40 cases, nothing wrong"),
+    ],
+)
+def test_a_short_soak_finds_nothing(soak, options, words, tmp_path) -> None:
+    command = [sys.executable, "-m", f"tests.soak.{soak}", "--folder", str(tmp_path), *options]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert words in done.stdout
