@@ -2,11 +2,11 @@
 
     python -m tests.soak.fuzz [--cases 4500] [--folder .soak/fuzz] [--seed 0]
 
-Two cases in three damage one file of a finished or of an unfinished run (a byte flipped, an end cut
-off, emptied, exchanged for another, removed) and call a verb on it; one in three is a random command
-line. A command may exit with 0, 1 or 2 only, with 1 and 2 in a line that says why, and with 0 only
-if its result is that of the undamaged run. Every case is determined by its number; the number reached
-is kept in the folder, so that a stopped soak goes on.
+Two cases in three damage one file of a finished or an unfinished run (a byte flipped, an end cut
+off, emptied, exchanged for another, removed) and call a verb on it; one in three is a random
+command line. A command may exit with 0, 1 or 2 only, with 1 and 2 in a line that says why, and with
+0 only if its result is that of the undamaged run. Every case is determined by its number; the
+number reached is kept in the folder, so that a stopped soak goes on.
 """
 
 import argparse

@@ -2,10 +2,10 @@
 
     python -m tests.soak.kill [--kills 200] [--folder .soak/kill] [--seed 0]
 
-Commands run in forked processes, which need not import torch again, and get SIGKILL after a random
-part of the time that they take undisturbed. A kill in four comes in the first moments, where folders
-are made and locks taken; interrupts and terminations are mixed in. The counts so far are kept in the
-folder, so that a stopped soak goes on.
+Commands run in forked processes, which need not import torch again, and get SIGKILL after a
+random part of the time that they take undisturbed. A kill in four comes in the first moments, where
+folders are made and locks taken; interrupts and terminations are mixed in. The counts so far are
+kept in the folder, so that a stopped soak goes on.
 """
 
 import argparse
