@@ -10,7 +10,7 @@ the clock. The matching share of a training step is in `benchmarks/steps.py`.
 from itertools import chain
 from pathlib import Path
 
-from benchmarks import matching_large, matching_minibatch
+from benchmarks import matching_grid, matching_large, matching_minibatch
 from benchmarks.measuring import Row, machine, print_table
 from diw.records import write_json
 
@@ -20,7 +20,8 @@ RESULTS = Path(__file__).parent / "results" / "matching.json"
 def main(quick: bool = False, save: bool = False) -> None:
     """Measure all rows, print the table, perhaps save the figures."""
     rows: list[Row] = []
-    for row in chain(matching_minibatch.rows(quick), matching_large.rows(quick)):
+    parts = (part.rows(quick) for part in (matching_minibatch, matching_large, matching_grid))
+    for row in chain.from_iterable(parts):
         print(f"{row.problem} {row.competitor}".rstrip(), flush=True)
         rows.append(row)
     print_table(rows)

@@ -128,6 +128,17 @@ def test_a_discrepancy_out_of_reach_says_so(name):
     assert np.isfinite(match.weights).all()
 
 
+@pytest.mark.parametrize("bound", [3.0, 49.0, 50.0])
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_weights_at_the_bound_are_at_it_exactly_and_take_few_steps(name, bound):
+    rng = np.random.default_rng(1)
+    train, trusted = rng.normal(size=(300, 3)), rng.normal(1.5, 0.5, (40, 3))
+    match = ESTIMATORS[name](train, trusted, penalty=1e-3, bound=bound, gamma=1.0)
+    assert match.is_optimal()
+    assert match.weights.max() == bound
+    assert match.iterations <= 40
+
+
 def test_a_capped_rank_is_approximate():
     match = el(RNG.normal(size=(300, 6)), RNG.normal(0.3, 1, (100, 6)), rank=20)
     assert match.status == "approximate"

@@ -52,16 +52,23 @@ class Penalty:
     """The smallest p'' on (0, B]."""
 
 
+def _cut(
+    weights: Callable[[FloatArray], FloatArray], u: FloatArray, most: float, bound: float
+) -> FloatArray:
+    """w(u) up to `most`, from there on exactly B: that tells which weights no longer move."""
+    return np.where(u < most, np.minimum(weights(np.minimum(u, most)), bound), bound)
+
+
 PENALTIES = {
     "el": Penalty(
         value=lambda w: w - 1.0 - np.log(w),
-        weights=lambda u, bound: 1.0 / (1.0 - np.minimum(u, 1.0 - 1.0 / bound)),
+        weights=lambda u, bound: _cut(lambda v: 1.0 / (1.0 - v), u, 1.0 - 1.0 / bound, bound),
         slope=lambda w: w * w,
         curvature=lambda bound: 1.0 / (bound * bound),
     ),
     "entropy": Penalty(
         value=lambda w: w * np.log(np.maximum(w, 1e-300)) - w + 1.0,
-        weights=lambda u, bound: np.exp(np.minimum(u, math.log(bound))),
+        weights=lambda u, bound: _cut(np.exp, u, math.log(bound), bound),
         slope=lambda w: w,
         curvature=lambda bound: 1.0 / bound,
     ),
