@@ -55,9 +55,8 @@ def contenders() -> dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]]:
     """Functions of training and trusted values to weights, by name: ours, then peers'."""
 
     def ours(solver: str) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
-        return lambda train, trusted: (
-            kmm(train, trusted, gamma=_width(solver), solver=solver).weights
-        )
+        width = "median" if solver in ("diw", "stopped", "el", "entropy") else None
+        return lambda train, trusted: kmm(train, trusted, gamma=width, solver=solver).weights
 
     found: dict[str, Any] = {"equal weights": lambda train, trusted: np.ones(len(train))}
     found |= {"kmm" if name == "diw" else name: ours(name) for name in OURS}
