@@ -171,7 +171,7 @@ def _made_up(chance: random.Random) -> str:
         command += ["--data", "train.csv", "--label", "status"]
     if command[0] == "reproduce":
         command += ["--dry-run"]
-    code, words = _outcome(command)
+    _, words = _outcome(command)
     return words and f"{command}: {words}"
 
 
