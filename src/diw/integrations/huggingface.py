@@ -1,0 +1,157 @@
+"""Hugging Face: a `Trainer` whose loss is weighted."""
+
+import inspect
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from diw.diagnostics import weight_summary
+from diw.errors import UsageError
+from diw.integrations import missing
+from diw.objective import Objective
+from diw.step.batch import LABELS
+from diw.step.probe import unwrap
+from diw.weighting import Weighting
+
+try:
+    from transformers import Trainer, TrainerCallback
+    from transformers.trainer_utils import get_last_checkpoint
+except ImportError:
+    raise missing("transformers", "hf") from None
+
+STATE = "diw.pt"
+"""The objective's state, in the folder of a checkpoint."""
+INDEX = "index"
+"""The column that says which training sample a row is, for methods that remember samples."""
+
+
+class WeightedTrainer(Trainer):
+    """A `Trainer` that weights training samples so that they look like the trusted ones.
+
+    Everything else is `Trainer`'s: optimiser, schedule, precision, accumulation, evaluation,
+    checkpoints (the state of the weighting is saved with them).
+
+    Example:
+        >>> trainer = WeightedTrainer(
+        ...     model=model, args=args, train_dataset=train, data_collator=collator,
+        ...     trusted_dataset=trusted, method="diw",
+        ... )
+    """
+
+    def __init__(
+        self,
+        *args: Any,
+        trusted_dataset: Any = None,
+        method: str | Weighting = "diw",
+        objective_options: Mapping[str, Any] | None = None,
+        **kwargs: Any,
+    ):
+        """Set up.
+
+        Args:
+            args: As for `Trainer`.
+            trusted_dataset: The trusted samples: a data set like `train_dataset`.
+            method: A method's name or an instance. Methods that remember samples need a column
+                `index` in the training data.
+            objective_options: Other arguments of `diw.Objective`: `criterion`, `unit`, `seed`, …
+            kwargs: As for `Trainer`.
+        """
+        super().__init__(*args, **kwargs)
+        if trusted_dataset is None:
+            raise UsageError("trusted_dataset: give a data set like train_dataset")
+        if self.compute_loss_func is not None:
+            raise UsageError(
+                "compute_loss_func: the objective computes the loss; give one loss per sample as "
+                'objective_options={"criterion": …}'
+            )
+        self.model_accepts_loss_kwargs = False  # the loss is a mean over the batch
+        model: Any = self.model
+        network = unwrap(model)
+        self.objective = Objective(
+            network,
+            method,
+            trusted_dataset,
+            collate=_known_columns(network, self.data_collator),
+            **dict(objective_options or {}),
+        )
+        self.add_callback(_Clock(self.objective))
+
+    def train(self, resume_from_checkpoint: Any = None, *args: Any, **kwargs: Any) -> Any:
+        """As `Trainer.train`; a checkpoint also brings back the state of the weighting."""
+        found = resume_from_checkpoint
+        if found is True:
+            found = get_last_checkpoint(str(self.args.output_dir))
+        if found:
+            state = Path(found) / STATE
+            if not state.exists():
+                raise UsageError(f"resume_from_checkpoint: {found} was not written with weights")
+            self.objective.load_state_dict(torch.load(state, weights_only=True))
+        return super().train(resume_from_checkpoint, *args, **kwargs)
+
+    def compute_loss(
+        self,
+        model: nn.Module,
+        inputs: dict[str, Any],
+        return_outputs: bool = False,
+        num_items_in_batch: Any = None,
+    ) -> Any:
+        """The weighted loss of a training batch; of any other batch, what `Trainer` computes."""
+        if not torch.is_grad_enabled():
+            inputs = {name: value for name, value in inputs.items() if name != INDEX}
+            return super().compute_loss(model, inputs, return_outputs=return_outputs)
+        result = self.objective(inputs, model=model)
+        return (result.loss, result.outputs) if return_outputs else result.loss
+
+    def prediction_step(
+        self, model: nn.Module, inputs: dict[str, Any], *args: Any, **more: Any
+    ) -> Any:
+        """As `Trainer.prediction_step`, for data that may have an index."""
+        inputs = {name: value for name, value in inputs.items() if name != INDEX}
+        return super().prediction_step(model, inputs, *args, **more)
+
+    def log(self, logs: dict[str, float], *args: Any, **kwargs: Any) -> None:
+        """As `Trainer.log`, with the weights of the latest batch beside the training loss."""
+        latest = self.objective.latest
+        if "loss" in logs and latest is not None and latest.train is not None:
+            summary = weight_summary(latest.train.cpu().numpy())
+            logs = {**logs, **{f"diw_{name}": value for name, value in summary.items()}}
+        super().log(logs, *args, **kwargs)
+
+    def _set_signature_columns_if_needed(self) -> None:
+        super()._set_signature_columns_if_needed()
+        names = self._signature_columns or []
+        self._signature_columns = names if INDEX in names else [*names, INDEX]
+
+
+class _Clock(TrainerCallback):
+    """Tells the objective about epochs and steps, and saves it with checkpoints."""
+
+    def __init__(self, objective: Objective):
+        self._objective = objective
+
+    def on_epoch_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        """Epochs count from one; the Trainer has them as numbers of passes so far."""
+        self._objective.start_epoch(int((state.epoch or 0.0) + 1e-6) + 1)
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        """Once per optimiser step, whatever is accumulated."""
+        self._objective.after_step()
+
+    def on_save(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        """Beside what the Trainer has just written."""
+        folder = Path(args.output_dir) / f"checkpoint-{state.global_step}"
+        if state.is_world_process_zero and folder.is_dir():
+            torch.save(self._objective.state_dict(), folder / STATE)
+
+
+def _known_columns(network: nn.Module, collate: Callable[[list[Any]], Any]) -> Callable[..., Any]:
+    """A collate function that first leaves out the columns which the network does not take."""
+    names = set(inspect.signature(network.forward).parameters) | {*LABELS, "label_ids"}
+
+    def collated(samples: list[Any]) -> Any:
+        return collate([{n: v for n, v in sample.items() if n in names} for sample in samples])
+
+    return collated
