@@ -56,7 +56,7 @@ class Samples:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("method", ["diw", "diw2-f", "reweight"])
+@pytest.mark.parametrize("method", ["diw", "diw2-f", "remember", "reweight"])
 def test_mappings_and_outputs_with_logits_are_the_same_as_tuples(method, kind) -> None:
     train, trusted = samples(16), samples(30, seed=1)
     ours = objective_of(ByName(KINDS[kind]), Samples(trusted), method)

@@ -29,6 +29,7 @@ from torch import Tensor
 
 from diw.errors import DIWWarning, RunError, UsageError
 from diw.step.batch import Weights
+from diw.step.criteria import logits_of
 from diw.step.step import Step
 from diw.weighting.base import State, Task, Weighting
 from diw.weighting.confusion import SHARPNESS, VISITS, FloatArray, Tables, log_odds, tempered
@@ -154,7 +155,9 @@ class Remember(Weighting):
                 targets = step.trusted.targets
                 assert targets is not None
                 assert step.trusted.index is not None
-                values = torch.log_softmax(seen.values.float(), dim=1).double().cpu().numpy()
+                values = (
+                    torch.log_softmax(logits_of(seen.values).float(), dim=1).double().cpu().numpy()
+                )
                 tables.enter(step.trusted.index.cpu().numpy(), values, targets.cpu().numpy())
             return np.zeros(len(labels), bool)
         index = step.train.index.cpu()
@@ -191,7 +194,7 @@ class Remember(Weighting):
 
 def _has_classes(step: Step) -> bool:
     """Whether labels are integers (n,) and the network has one score (n, k) for each class."""
-    values, targets = step.seen_train.values, step.train.targets
+    values, targets = logits_of(step.seen_train.values), step.train.targets
     return (
         isinstance(values, Tensor)
         and values.ndim == 2
@@ -205,7 +208,7 @@ def _has_classes(step: Step) -> bool:
 def _predictions(step: Step, method: str) -> tuple[FloatArray, NDArray[np.int64]]:
     """(n, k) logarithms of predicted probabilities and (n,) labels of the training batch."""
     assert step.train.targets is not None
-    values = step.seen_train.values.float()
+    values = logits_of(step.seen_train.values).detach().float()
     log_p = torch.log_softmax(values, dim=1).double().cpu().numpy()
     if not np.isfinite(log_p).all():
         raise RunError(
