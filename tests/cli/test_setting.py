@@ -3,6 +3,8 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from tests.own_data import diw, done, write_csv
 
 
@@ -21,6 +23,19 @@ def test_no_noise_is_added_to_ones_own_data(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "r.json").read_text())["spec"]["shift"] == "none"
     done(*call, "--shift", "symmetric:0.2")
     assert json.loads((tmp_path / "r.json").read_text())["spec"]["shift"] == "symmetric:0.2"
+
+
+def test_other_learners_stand_beside_the_methods(tmp_path: Path) -> None:
+    pytest.importorskip("sklearn")
+    call = ["compare", *files(tmp_path), "--epochs", "2", "--seeds", "2", "--jobs", "1"]
+    call += ["--methods", "uniform,diw", "--out", tmp_path / "runs", "--json", tmp_path / "r.json"]
+    out = done(*call)
+    learners = json.loads((tmp_path / "r.json").read_text())["learners"]
+    assert len(learners) == 6
+    assert all(name in out for name in learners)
+    assert "gradient boosting, weights of diw" in learners
+    assert "Other learners" in (tmp_path / "runs" / "compare" / "report.html").read_text()
+    assert "gradient boosting" not in done(*call, "--no-learners")
 
 
 def test_notes_are_one_line_per_file(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -22,8 +22,14 @@ from diw.errors import UsageError
 from diw.records import Run, RunSpec
 from diw.records.spec import DEFAULT_METHOD
 
+if TYPE_CHECKING:
+    from diw.reports.comparison import Comparison
+
 SIMULATED = "symmetric:0.4"
 """What is done to data sets with a name where no shift is named."""
+
+CONTROLS = ("uniform", "random", "truth")
+"""Methods whose weights say nothing that was learned."""
 
 EXAMPLES = """
 \b
@@ -58,6 +64,12 @@ Examples:
     metavar="METHOD.FIELD=VALUE",
     help="Set a field of a method; may be given more than once.",
 )
+@click.option(
+    "--learners/--no-learners",
+    default=True,
+    show_default=True,
+    help="With a table of your own, also score scikit-learn's learners on the same rows.",
+)
 @timeout_option
 @json_option
 def compare(
@@ -68,6 +80,7 @@ def compare(
     out: Path,
     fresh: bool,
     settings: tuple[str, ...],
+    learners: bool,
     timeout: float | None,
     json_file: Path | None,
     **setting: Any,
@@ -95,7 +108,7 @@ def compare(
         for spec in specs:
             discard(spec.run(folder), timeout)
     _run(specs, folder, jobs, timeout)
-    _report(base, [spec.run(folder) for spec in specs], folder, json_file)
+    _report(base, [spec.run(folder) for spec in specs], folder, json_file, learners)
 
 
 def _methods(methods: str) -> list[str]:
@@ -133,8 +146,10 @@ def _run(specs: Sequence[RunSpec], folder: Path, jobs: int, timeout: float | Non
         run_all(specs, folder, jobs=jobs, timeout=timeout)
 
 
-def _report(base: RunSpec, runs: list[Run], folder: Path, json_file: Path | None) -> None:
-    from diw.reports.comparison import compare_runs, compare_table
+def _report(
+    base: RunSpec, runs: list[Run], folder: Path, json_file: Path | None, learners: bool
+) -> None:
+    from diw.reports.comparison import compare_runs, compare_table, learners_table
     from diw.reports.page import write_report
     from diw.reports.summary import remark, results_json
     from diw.reports.table import show
@@ -142,9 +157,46 @@ def _report(base: RunSpec, runs: list[Run], folder: Path, json_file: Path | None
     (comparison,) = compare_runs(runs)  # they share their setting
     show(compare_table(comparison))
     say(filter(None, map(remark, comparison.trials)))
-    write_report([comparison], folder / "report.html")
+    others = _learners(comparison) if learners else {}
+    if others:
+        click.echo()
+        show(learners_table(comparison, others))
+    write_report([comparison], folder / "report.html", [others])
     click.echo(f"\nReport:  {folder / 'report.html'}\nRecords: {folder}")
     shared = {k: v for k, v in base.as_json().items() if not k.startswith("method")}
     shared["seeds"] = sorted({run.spec.seed for run in runs})
     summaries = {trial.run.folder: trial for trial in comparison.trials}
-    write_results(json_file, results_json(shared, [summaries[run.folder] for run in runs]))
+    results = results_json(shared, [summaries[run.folder] for run in runs])
+    write_results(json_file, {**results, "learners": others} if others else results)
+
+
+def _learners(comparison: "Comparison") -> dict[str, dict[int, float]]:
+    """Test accuracy by seed of what one would do without a network; empty where it is not shown."""
+    from importlib.util import find_spec
+
+    from diw.experiments.learners import is_small, learner_scores
+    from diw.experiments.sources import is_own, load_split
+    from diw.reports.summary import settled_weights
+
+    if not is_own(comparison.spec.data) or not is_small(load_split(comparison.spec)):
+        return {}
+    if find_spec("sklearn") is None:
+        say(["with the extra 'sklearn', logistic regression and gradient boosting are shown too"])
+        return {}
+    found: dict[str, dict[int, float]] = {}
+    for seed in comparison.seeds:
+        trials = {
+            label: trial
+            for label, group in comparison.methods.items()
+            for trial in group
+            if trial.seed == seed
+        }
+        learned = {
+            label: weights
+            for label, trial in trials.items()
+            if trial.method not in CONTROLS and (weights := settled_weights(trial.run)) is not None
+        }
+        split = load_split(next(iter(trials.values())).run.spec)
+        for name, score in learner_scores(split, learned, seed).items():
+            found.setdefault(name, {})[seed] = score
+    return found

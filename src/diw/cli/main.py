@@ -11,10 +11,10 @@ from diw.cli.signals import exit_on_termination, forget_termination
 from diw.errors import RunError, UsageError
 
 VERBS = (
-    *("compare", "train", "predict", "evaluate"),
+    *("compare", "train", "predict", "evaluate", "export-weights"),
     *("weights", "methods", "data", "report", "reproduce", "verify"),
 )
-"""Each is a module of this package that holds a click command of the same name."""
+"""Each is a module of this package (`-` as `_`) that holds a click command of the same name."""
 
 FILES = ("csv", "npy", "npz", "parquet", "tsv", "txt")
 """Endings that no method's field has."""
@@ -45,7 +45,8 @@ class Verbs(click.Group):
         """The click command of one verb."""
         if cmd_name not in VERBS:
             return None
-        self.asked = getattr(import_module(f"diw.cli.{cmd_name}"), cmd_name)
+        name = cmd_name.replace("-", "_")
+        self.asked = getattr(import_module(f"diw.cli.{name}"), name)
         return self.asked
 
 

@@ -44,6 +44,8 @@ class Split:
         facts: What was drawn and done, as JSON values, for the record of the run.
         selection: Trusted rows that are held out to choose the epoch whose network is kept: neither
             trained on, nor trusted, nor scored. None if there are none.
+        rows: (n_train,) int64, where the training rows stand in the data as read, trusted rows from
+            a file of their own after the others.
     """
 
     train: Dataset
@@ -56,6 +58,7 @@ class Split:
     trusted_places: Tensor = field(repr=False)
     facts: dict[str, Any] = field(repr=False)
     selection: Dataset | None = None
+    rows: Tensor = field(default_factory=lambda: torch.empty(0, dtype=torch.int64), repr=False)
 
 
 def make_split(
@@ -121,6 +124,7 @@ def make_split(
             **({"selection_rows": len(choosing)} if len(choosing) else {}),
         },
         selection=pool.subset(torch.from_numpy(choosing)) if len(choosing) else None,
+        rows=torch.from_numpy(kept),
     )
 
 

@@ -1,7 +1,7 @@
 """Runs put side by side: which share a setting, their table, and what they found."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -28,6 +28,11 @@ LAST = Column("last_accuracy", "last accuracy %")
 
 CHOSEN_NOTE = (
     "‡ The epoch whose network is kept: that of the lowest loss on trusted samples held out for it."
+)
+
+LEARNERS_NOTE = (
+    "scikit-learn's defaults, the same rows. Weights of a method: all rows, its weights as "
+    "sample_weight.",
 )
 
 BEST_NOTE = "† The highest of any epoch. It peeks at the test set: an upper limit, not a result."
@@ -178,6 +183,37 @@ def compare_table(comparison: Comparison) -> Table:
 
     title, _ = describe(comparison.spec)
     return make_table(map(row, comparison.methods), title, _notes(summaries, places))
+
+
+def learners_table(comparison: Comparison, others: Mapping[str, Mapping[int, float]]) -> Table:
+    """The compared methods beside learners on the same rows, best first.
+
+    Args:
+        comparison: The methods.
+        others: Accuracy by learner and seed.
+    """
+    accuracies = {**comparison.accuracies(), **others}
+    places = standings(accuracies)
+    order = sorted(places, key=lambda label: (-places[label].mean, label))
+    tested = any(place.mark for place in places.values())
+
+    def row(label: str) -> list[tuple[Column, Cell]]:
+        place = places[label]
+        strong = place.mark == "best"
+        cells = [
+            (Column("method", "method", "left"), text_cell(label)),
+            (
+                Column("accuracy", "accuracy %"),
+                number_cell(place.mean, place.std, scale=100, strong=strong),
+            ),
+            (Column("difference", "to the best"), _difference(place)),
+        ]
+        if tested:
+            words = VERDICTS[place.mark] if place.mark else ""
+            cells.append((Column("verdict", "verdict", "left"), text_cell(words)))
+        return cells
+
+    return make_table(map(row, order), "Beside what one would do without a network", LEARNERS_NOTE)
 
 
 def _difference(place: Standing) -> Cell:

@@ -4,15 +4,16 @@ The same records give the same bytes: nothing here reads a clock.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 from importlib.resources import files
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
 from diw._version import __version__
 from diw.records import write_text
-from diw.reports.comparison import Comparison, compare_table, finding, runs_table
+from diw.reports.comparison import Comparison, compare_table, finding, learners_table, runs_table
 from diw.reports.figures import WEIGHTS_LEGEND, Chart, accuracy_chart, ess_chart, weight_charts
 from diw.reports.palette import Look, looks
 from diw.reports.table import to_html
@@ -49,19 +50,32 @@ not the same as equal: with few seeds the interval is wide.</dd>
 """
 
 
-def write_report(comparisons: Sequence[Comparison], path: Path) -> None:
-    """Write the report on `comparisons` to `path`, atomically."""
+Learners = Mapping[str, Mapping[int, float]]
+"""Accuracy of other learners on the same rows, by name and seed."""
+
+
+def write_report(
+    comparisons: Sequence[Comparison], path: Path, learners: Sequence[Learners] = ()
+) -> None:
+    """Write the report on `comparisons` to `path`, atomically.
+
+    Args:
+        comparisons: The methods, a section for each comparison.
+        path: The page.
+        learners: For each comparison, other learners on the same rows; empty where there are none.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_text(path, render(comparisons))
+    write_text(path, render(comparisons, learners))
 
 
-def render(comparisons: Sequence[Comparison]) -> str:
-    """The whole page; a section for each comparison."""
+def render(comparisons: Sequence[Comparison], learners: Sequence[Learners] = ()) -> str:
+    """The whole page; arguments as for `write_report`."""
     from plotly.offline import get_plotlyjs
 
     styles = looks(label for comparison in comparisons for label in comparison.methods)
     charts: list[dict[str, Any]] = []
-    sections = [_section(comparison, styles, charts) for comparison in comparisons]
+    pairs = zip_longest(comparisons, learners, fillvalue={})
+    sections = [_section(comparison, others, styles, charts) for comparison, others in pairs]
     if len(comparisons) == 1:
         (title, _), lede, body = describe(comparisons[0].spec), _lede(comparisons[0]), sections[0]
     else:
@@ -141,10 +155,15 @@ def _framed(comparison: Comparison, section: str) -> str:
     )
 
 
-def _section(comparison: Comparison, styles: dict[str, Look], charts: list[dict[str, Any]]) -> str:
+def _section(
+    comparison: Any, others: Any, styles: dict[str, Look], charts: list[dict[str, Any]]
+) -> str:
     weights = weight_charts(comparison)
     sizes = ess_chart(comparison, styles)
     parts = [f"<section>\n<h2>Results</h2>\n{to_html(compare_table(comparison))}\n</section>"]
+    if others:
+        table = to_html(learners_table(comparison, others))
+        parts.append(f"<section>\n<h2>Other learners</h2>\n{table}\n</section>")
     parts.append(_figure_section(accuracy_chart(comparison, styles), charts))
     if weights:
         panels = "\n".join(

@@ -1,0 +1,59 @@
+"""`diw export-weights`: what a run has learned of each training row, for other learners."""
+
+from pathlib import Path
+
+import click
+
+from diw.cli.options import FILE, device_option, read_device, writable_file
+from diw.errors import UsageError
+from diw.records import find_run
+
+EXAMPLES = """
+\b
+Examples:
+  diw export-weights model --out weights.csv
+"""
+
+
+@click.command("export-weights", epilog=EXAMPLES)
+@click.argument("run", type=click.Path(path_type=Path))
+@click.option("--out", type=FILE, required=True, help="A .csv file.")
+@click.option("--model", metavar="MODULE:FACTORY", help="The network, if it is one of your own.")
+@device_option()
+def export_weights(run: Path, out: Path, model: str | None, device: str) -> None:
+    """Write the weight, the given and the predicted label of every training row.
+
+    RUN is a run of `diw train` or `diw compare`. Rows are named as you know them: by
+    file and row (counted from 0), images by their file. The weight is the mean of the
+    last ten weighted epochs: give it as sample_weight to a learner of your own, or look
+    at the rows with weights near zero whose predicted label differs.
+    """
+    import csv
+
+    import numpy as np
+
+    from diw.experiments.exporting import training_rows
+    from diw.predicting import Predictor
+    from diw.predicting.files import plain_text
+    from diw.records import replacing
+    from diw.reports.summary import settled_weights
+
+    if out.suffix.lower() != ".csv":
+        raise UsageError(f"out: cannot write {out.name}; choose a .csv file")
+    writable_file(out, "out")
+    found = find_run(run)
+    predictor = Predictor.load(found, read_device(device), model=model)
+    if not len(found.ledger()):
+        raise UsageError(f"{found.folder}: {found.spec.method} trains on trusted rows alone")
+    weights = settled_weights(found)
+    count = 0
+    with replacing(out) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(["file", "row", "weight", "label", "predicted"])
+        for place, row in enumerate(training_rows(found, predictor)):
+            weight = 1.0 if weights is None or np.isnan(weights[place]) else weights[place]
+            names = map(plain_text, (row.label, row.predicted))
+            where = "" if row.row is None else row.row
+            writer.writerow([plain_text(row.file), where, f"{weight:.6g}", *names])
+            count += 1
+    click.echo(f"{count:,} rows to {out}")

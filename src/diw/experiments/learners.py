@@ -1,0 +1,87 @@
+"""What one would do without a network: scikit-learn's learners on the same rows.
+
+Logistic regression and gradient boosting, on all training rows, on the trusted rows alone, and on
+all rows weighted by what a method has learned: its weights are a `sample_weight` for any learner.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from diw.data import Dataset
+from diw.data.dataset import JoinedInputs
+from diw.data.split import Split
+from diw.errors import UsageError
+
+MOST_NUMBERS = 1 << 26
+"""Rows times columns beyond which the learners would take longer than the networks."""
+
+
+def learners(seed: int) -> dict[str, Any]:
+    """New learners by name, with scikit-learn's defaults (and iterations until convergence)."""
+    try:
+        from sklearn.ensemble import HistGradientBoostingClassifier
+        from sklearn.linear_model import LogisticRegression
+    except ImportError:
+        raise UsageError(
+            "learners: need scikit-learn: install diw with the extra 'sklearn'"
+        ) from None
+    return {
+        "logistic regression": LogisticRegression(max_iter=2000),
+        "gradient boosting": HistGradientBoostingClassifier(random_state=seed),
+    }
+
+
+def learner_scores(
+    split: Split, weights: Mapping[str, NDArray[np.float64]], seed: int
+) -> dict[str, float]:
+    """Test accuracy of each learner on each choice of rows, by a name that says both.
+
+    Trusted rows that choose the network's epoch are trusted rows like others here.
+
+    Args:
+        split: The data of a run.
+        weights: By method, the weight (n,) of each training row; NaN counts as one.
+        seed: Of the learners.
+    """
+    x_train, y_train = _arrays(split.train)
+    x_trusted, y_trusted = _arrays(_all_trusted(split))
+    x_test, y_test = _arrays(split.test)
+    chosen: dict[str, tuple[Any, Any, Any]] = {
+        "all rows": (x_train, y_train, None),
+        "trusted rows": (x_trusted, y_trusted, None),
+    }
+    for method, given in weights.items():
+        filled = np.where(np.isfinite(given), given, 1.0)
+        chosen[f"weights of {method}"] = (x_train, y_train, filled)
+    scores: dict[str, float] = {}
+    for rows, (inputs, labels, weight) in chosen.items():
+        if len(np.unique(labels if weight is None else labels[weight > 0])) < 2:
+            continue  # nothing to learn from one class
+        for name, learner in learners(seed).items():
+            learner.fit(inputs, labels, sample_weight=weight)
+            scores[f"{name}, {rows}"] = float((learner.predict(x_test) == y_test).mean())
+    return scores
+
+
+def is_small(split: Split) -> bool:
+    """Whether the learners are done in a moment."""
+    return len(split.train.shape) == 1 and len(split.train) * split.train.shape[0] <= MOST_NUMBERS
+
+
+def _all_trusted(split: Split) -> Dataset:
+    if split.selection is None:
+        return split.trusted
+    return Dataset(
+        JoinedInputs(split.trusted.inputs, split.selection.inputs),
+        torch.cat([split.trusted.targets, split.selection.targets]),
+        split.trusted.classes,
+    )
+
+
+def _arrays(data: Dataset) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+    inputs, targets = data.take(torch.arange(len(data)))
+    return inputs.numpy(), targets.numpy()
