@@ -26,7 +26,7 @@ def test_rows_of_a_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     files = {"train.csv": write_csv(Path("train.csv"), 60, 1)}
     files["trusted.csv"] = write_csv(Path("trusted.csv"), 40, 2)
     call = [*TRAIN, "--data", "train.csv", "--trusted", "trusted.csv", "--label", "status"]
-    done(*call, "--out", "run", "--epochs", "3")
+    done(*call, "--out", "run", "--epochs", "3", "--method", "diw")
     rows = exported(Path("run"), Path("w.csv"))
     weights = settled_weights(Run(Path("run")))
     assert weights is not None
