@@ -61,8 +61,9 @@ def test_mappings_and_outputs_with_logits_are_the_same_as_tuples(method, kind) -
     train, trusted = samples(16), samples(30, seed=1)
     ours = objective_of(ByName(KINDS[kind]), Samples(trusted), method)
     theirs = objective_of(plain_network(), trusted, method)
-    loader = DataLoader(Samples(train, "label"), batch_size=16)
-    torch.testing.assert_close(ours(next(iter(loader))).loss, theirs(train).loss)
+    loader = DataLoader(diw.Indexed(Samples(train, "label")), batch_size=16)
+    plain = (*train, torch.arange(16))
+    torch.testing.assert_close(ours(next(iter(loader))).loss, theirs(plain).loss)
 
 
 @pytest.mark.parametrize("form", ["pairs", "mappings", "loader", "batch", "tensors"])
