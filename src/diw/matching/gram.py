@@ -21,7 +21,8 @@ DIRECT_ROWS = 64  # up to this size the kernel matrix is faster than finding its
 LOW_RANK = 512  # beyond this rank, and an eighth of n, the kernel matrix is faster
 DENSE_ROWS = 8192  # up to this size an n × n matrix is worth its memory
 
-RANK_CAP = 100
+RANK_CAP = 100  # and up to `LOW_RANK`, where n r² is at most
+WORK = 1 << 32
 LOSS_RANK_CAP = 512  # without columns a kernel row costs little, and such ranks are rare
 LOSS_ENTRIES = 1 << 28  # of V, 2 GiB
 
@@ -94,7 +95,7 @@ def gram_of(problem: Problem, rank: int | None) -> Gram:
 def _default_cap(problem: Problem) -> int:
     """The rank at which the factor of a large problem is cut."""
     if problem.z.ndim == 2:
-        return RANK_CAP
+        return max(RANK_CAP, min(LOW_RANK, math.isqrt(WORK // len(problem.z))))
     return max(RANK_CAP, min(LOSS_RANK_CAP, LOSS_ENTRIES // len(problem.z)))
 
 

@@ -61,8 +61,8 @@ class Options(MatchOptions):
     tol: float = 1e-8
     """The largest relative residual that counts as solved."""
     rank: int | None = None
-    """The largest rank of the kernel's factor. None is no limit up to 8,192 samples; beyond, 100
-    for (n, d) values and up to 512 for (n,). A limit that cuts the kernel short makes the status
+    """The largest rank of the kernel's factor. None is no limit up to 8,192 samples; beyond, 512,
+    and for (n, d) values of more than 16,000 samples fewer, at least 100. A limit that cuts the kernel short makes the status
     "approximate"."""
     max_iterations: int = 200
     """Steps of a solver before it gives up."""
