@@ -62,8 +62,8 @@ class Options(MatchOptions):
     """The largest relative residual that counts as solved."""
     rank: int | None = None
     """The largest rank of the kernel's factor. None is no limit up to 8,192 samples; beyond, 512,
-    and for (n, d) values of more than 16,000 samples fewer, at least 100. A limit that cuts the kernel short makes the status
-    "approximate"."""
+    and for (n, d) values of more than 16,000 samples fewer, at least 100. A limit that cuts the
+    kernel short makes the status "approximate"."""
     max_iterations: int = 200
     """Steps of a solver before it gives up."""
     on_failure: OnFailure = "raise"
