@@ -16,7 +16,8 @@ from torch.utils.data import DataLoader, TensorDataset
 torch.manual_seed(0)
 x, y = torch.randn(512, 20), torch.randint(3, (512,))
 x_trusted, y_trusted = torch.randn(64, 20), torch.randint(3, (64,))
-loader = DataLoader(TensorDataset(x, y), batch_size=128, shuffle=True)
+dataset = TensorDataset(x, y)
+loader = DataLoader(dataset, batch_size=128, shuffle=True)
 model = torch.nn.Sequential(torch.nn.Linear(20, 32), torch.nn.ReLU(), torch.nn.Linear(32, 3))
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 epochs = 3
