@@ -7,7 +7,7 @@ INSTALL := $(BIN)/python -m pip install --quiet -c constraints.txt
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint bench soak-solver soak-kill soak-fuzz test-lowest clean
+.PHONY: help run test lint bench soak-solver soak-kill soak-fuzz test-lowest sbom clean
 
 help:  ## Show what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -60,6 +60,9 @@ $(LOWEST)/.dev: pyproject.toml constraints.txt scripts/lowest_versions.py
 
 test-lowest: $(LOWEST)/.dev  ## Run the tests with the oldest versions of what diw needs, except torch
 	$(ONE_THREAD) $(LOWEST)/bin/pytest -n 2 $(TESTS)
+
+sbom: $(VENV)/.run  ## List what the core needs: docs/licences.md, and an SBOM (CycloneDX) in dist
+	$(BIN)/python scripts/list_dependencies.py docs/licences.md dist/sbom.json
 
 clean:  ## Remove the virtual environment and caches
 	rm -rf $(VENV) $(LOWEST) .pytest_cache .ruff_cache .import_linter_cache .hypothesis

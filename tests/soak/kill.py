@@ -82,7 +82,7 @@ def _one_round(folder: Path, name: str, chance: random.Random) -> int:
     kills = 0
     while kills < 8:
         process = _start(folder, COMMANDS[name], out)
-        time.sleep(chance.uniform(0, 0.1 if chance.random() < 0.25 else seconds))
+        time.sleep(chance.uniform(0, 0.1 if chance.random() < 0.25 else 0.7 * seconds))
         number = chance.choice(SIGNALS)
         if os.waitpid(process, os.WNOHANG)[0]:
             break

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -135,7 +136,7 @@ def _write_npz(
     (batch,) = _joined(batches, sys.maxsize)
     *files, labels = batch.texts
     names = np.array(classes)
-    arrays = {
+    arrays: dict[str, Any] = {
         "labels": np.array(labels, names.dtype),
         "probabilities": batch.probabilities,
         "classes": names,

@@ -202,7 +202,7 @@ class Run:
             raise DamageError(f"{self.folder / 'samples.npz'}: holds arrays of different shapes")
         return arrays
 
-    def write_arrays(self, name: str, **arrays: "NDArray[Any]") -> None:
+    def write_arrays(self, name: str, **arrays: Any) -> None:
         """Keep `NAME.npz`, atomically."""
         import numpy as np
 
