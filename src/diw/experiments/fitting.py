@@ -17,7 +17,7 @@ PASSES = 5
 """Passes over the training data, at least: more steps where there are many rows."""
 EPOCHS = 50
 """Epochs into which a run is divided: how often it is scored, recorded and may be kept."""
-PATIENCE = 20
+PATIENCE = 25
 """Epochs without a better one, by held-out trusted loss, after which a run ends."""
 SELECTION = 0.3
 """Share of the trusted rows that is held out to choose the epoch."""

@@ -4,13 +4,25 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 from diw.data import Dataset
 from diw.records import Row
 from diw.records.selection import is_over, kept_epoch
-from diw.step.criteria import cross_entropy
 from diw.step.probe import outputs_in_pieces
+
+
+def brier(logits: Tensor, targets: Tensor | None) -> Tensor:
+    """Squared distance of predicted probabilities from the truth, (n,), in [0, 2] (Brier 1950).
+
+    As the cross entropy it is lowest for the true probabilities. But it is bounded: a few samples
+    of which a network is wrongly sure do not outweigh all others, so it chooses epochs better.
+    """
+    assert targets is not None
+    probabilities = logits.float().softmax(1)
+    truth = torch.nn.functional.one_hot(targets, logits.shape[1])
+    return (probabilities - truth).square().sum(1)
 
 
 @dataclass
@@ -30,10 +42,8 @@ class Selection:
 
     def after_epoch(self, model: nn.Module) -> Row:
         """Look at the network after an epoch, keep a copy if it is the best; the epoch's loss."""
-        total = 0.0
-        for batch, outputs in outputs_in_pieces(model, self.data):
-            assert batch.targets is not None
-            total += float(cross_entropy(outputs.values, batch.targets).sum())
+        pieces = outputs_in_pieces(model, self.data)
+        total = sum(float(brier(outputs.values, batch.targets).sum()) for batch, outputs in pieces)
         self.losses.append(total / len(self.data))
         if kept_epoch(self.losses) == len(self.losses):
             state = model.state_dict()
