@@ -135,7 +135,7 @@ def test_a_folder_with_one_run_stands_for_it(files, run, tmp_path) -> None:
     done("predict", tmp_path / "runs", files / "new.csv", "--out", tmp_path / "p.csv")
     line = refused("predict", files, files / "new.csv", "--out", tmp_path / "q.csv")
     assert "holds 3 runs; choose one" in line
-    assert f"{run} (diw seed 0)" in line
+    assert f"{run} (remember seed 0)" in line
     (tmp_path / "empty").mkdir()
     line = refused("predict", tmp_path / "empty", files / "new.csv", "--out", tmp_path / "q.csv")
     assert "holds no run" in line

@@ -85,7 +85,7 @@ def test_another_spec_in_the_same_folder_is_refused(trained, files) -> None:
     assert f"--out: {run.folder} holds another run (batch_size 32, now 50)" in line
     assert "--fresh" in line
     assert "bound 50.0, now 10.0" in refused(*call, "--set", "bound=10")
-    assert "(method diw, now uniform)" in refused(*call, "--method", "uniform")
+    assert "(method remember, now uniform)" in refused(*call, "--method", "uniform")
     assert (run.folder / "spec.json").read_text() == before
 
 
@@ -120,7 +120,7 @@ def test_without_a_test_file_held_out_trusted_rows_are_scored_and_named_so(files
 
 def test_without_out_the_spec_names_the_run(files, tmp_path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
-    out = done(*arguments(files, "--set", "diw.bound=10", "--set", "momentum=0.5"))
+    out = done(*arguments(files, "--method", "diw", "--set", "diw.bound=10", "--set", "momentum=0.5"))
     (folder,) = (tmp_path / "runs" / "train").iterdir()
     assert f"runs/train/{folder.name}" in out
     fields = Run(folder).spec.method_fields
@@ -188,7 +188,7 @@ def test_images_from_folders(tmp_path) -> None:
     [
         (["--method", "dwi"], ["--method", "did you mean diw"]),
         (["--set", "bound"], ["--set", "bound"]),
-        (["--set", "foo=1"], ["--set diw.foo", "no field 'foo'"]),
+        (["--set", "foo=1"], ["--set remember.foo", "no field 'foo'"]),
         (["--set", "reweight.x=1"], ["--set", "reweight"]),
         (["--data", "missing.csv"], ["--data", "'missing.csv'"]),
         (["--label", "colours"], ["train.csv", "'colours'", "size, weight, colour, status"]),

@@ -37,7 +37,7 @@ Examples:
   diw compare
   diw compare --shift pair:0.3 --methods uniform,reweight,diw --seeds 3
   diw compare --methods all --epochs 20
-  diw compare --set diw.bound=10 --set diw.momentum=0.8
+  diw compare --methods uniform,diw --set diw.bound=10
   diw compare --data mine.npz --trusted trusted.npz
 """
 

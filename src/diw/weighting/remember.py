@@ -79,7 +79,7 @@ class Remember(Weighting):
                     f"{self.name}.{name}: must be at least {least}, and is {getattr(self, name)}"
                 )
         if not self.power > 0 or not self.bound >= 1:
-            raise UsageError(f"{self.name}: power must be positive, and bound at least 1")
+            raise UsageError(f"{self.name}.bound, power: bound must be at least 1, power positive")
 
     def prepare(self, task: Task) -> State | None:
         """Note which training samples are trusted ones."""
