@@ -120,7 +120,9 @@ def test_without_a_test_file_held_out_trusted_rows_are_scored_and_named_so(files
 
 def test_without_out_the_spec_names_the_run(files, tmp_path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
-    out = done(*arguments(files, "--method", "diw", "--set", "diw.bound=10", "--set", "momentum=0.5"))
+    out = done(
+        *arguments(files, "--method", "diw", "--set", "diw.bound=10", "--set", "momentum=0.5")
+    )
     (folder,) = (tmp_path / "runs" / "train").iterdir()
     assert f"runs/train/{folder.name}" in out
     fields = Run(folder).spec.method_fields
