@@ -73,13 +73,14 @@ class Remember(Weighting):
     _classless: Weighting | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        for name, least in (("warmup_steps", 0), ("folds", 1), ("block", 1), ("every", 1)):
-            if getattr(self, name) < least:
+        least = {"warmup_steps": 0, "folds": 1, "block": 1, "every": 1, "bound": 1}
+        for name, value in least.items():
+            if not getattr(self, name) >= value:
                 raise UsageError(
-                    f"{self.name}.{name}: must be at least {least}, and is {getattr(self, name)}"
+                    f"{self.name}.{name}: must be at least {value}, and is {getattr(self, name)}"
                 )
-        if not self.power > 0 or not self.bound >= 1:
-            raise UsageError(f"{self.name}.bound, power: bound must be at least 1, power positive")
+        if not self.power > 0:
+            raise UsageError(f"{self.name}.power: must be positive, and is {self.power}")
 
     def prepare(self, task: Task) -> State | None:
         """Note which training samples are trusted ones."""
