@@ -17,10 +17,12 @@ if TYPE_CHECKING:
     from diw.objective import Objective, Result
     from diw.step.batch import Batch, Weights
     from diw.step.rows import Indexed
+    from diw.step.world import Distributed
     from diw.weighting import Weighting
 
 _HOME = {
     "Batch": "diw.step.batch",
+    "Distributed": "diw.step.world",
     "Indexed": "diw.step.rows",
     "KMM": "diw.matching",
     "Match": "diw.matching",
@@ -42,6 +44,7 @@ _WITH_EXTRA = {
 __all__ = [
     "KMM",
     "Batch",
+    "Distributed",
     "Indexed",
     "Match",
     "Objective",

@@ -14,10 +14,12 @@ from diw.step.batch import Batch, Criterion, ModelOutput, Weights, first_tensor
 from diw.step.criteria import OfLogits, ToLogits, cross_entropy, logits_of
 from diw.step.memory import Memory
 from diw.step.probe import is_mode_free, unwrap
-from diw.step.rows import Collate, Rows, as_rows
+from diw.step.rows import Collate, as_rows
 from diw.step.step import Step, Surroundings
 from diw.step.stream import TrustedStream
+from diw.step.world import LOCAL, World
 from diw.weighting import Task, Weighting, make, normalised
+from diw.weighting.plain_task import PlainTask, checked_places, checked_weights
 
 Reduction = Literal["mean", "sum"]
 Probe = Literal["auto", "shared", "separate"]
@@ -43,27 +45,6 @@ class Result:
     def diagnostics(self) -> Mapping[str, float]:
         """The method's diagnostics of this step."""
         return self.weights.diagnostics
-
-
-@dataclass(frozen=True)
-class PlainTask:
-    """The `Task` of a host without a runner: what its caller handed to `Objective`."""
-
-    method: str
-    train: Rows | None
-    trusted: Rows
-    trusted_places: Tensor | None
-    true_weights: Tensor | None
-    criterion: Criterion
-    trusted_criterion: Criterion
-    pretrainer: Callable[[int], nn.Module] | None
-    batch_size: int | None = None
-
-    def pretrain(self, epochs: int, /) -> nn.Module:
-        """What the caller's function returns."""
-        if self.pretrainer is None:
-            raise UsageError(f"pretrain: {self.method} needs it; give Objective(…, pretrain=…)")
-        return self.pretrainer(epochs)
 
 
 class Objective:
@@ -106,6 +87,7 @@ class Objective:
         true_weights: Tensor | None = None,
         pretrain: Callable[[int], nn.Module] | None = None,
         seed: int = 0,
+        world: World = LOCAL,
     ):
         """Set up; a method that pretrains or weighs the whole training set does so at `prepare`.
 
@@ -133,11 +115,17 @@ class Objective:
             true_weights: (n,) the true weight of each training sample, for `truth`.
             pretrain: (epochs) → a network trained without weights, for methods that need one.
             seed: Decides the trusted batches and random weights.
+            world: `diw.Distributed()` weighs the batches of all processes together; without it,
+                each process weighs its own.
         """
         if reduction not in ("mean", "sum"):
             raise UsageError(f'reduction: must be "mean" or "sum", not {reduction!r}')
         if probe not in ("auto", "shared", "separate"):
             raise UsageError(f'probe: must be "auto", "shared" or "separate", not {probe!r}')
+        if world.size > 1 and not (make(method) if isinstance(method, str) else method).worldwide:
+            raise UsageError(
+                f"world: {method} weighs the samples of one process only; leave world out"
+            )
         if unit not in ("sample", "token"):
             raise UsageError(f'unit: must be "sample" or "token", not {unit!r}')
         self.method = make(method) if isinstance(method, str) else method
@@ -154,8 +142,8 @@ class Objective:
                 method=self.method.name,
                 train=None if train is None else as_rows(train, "train"),
                 trusted=as_rows(trusted, collate=collate),
-                trusted_places=_checked_places(trusted_index),
-                true_weights=_checked_weights(true_weights),
+                trusted_places=checked_places(trusted_index),
+                true_weights=checked_weights(true_weights),
                 criterion=criterion,
                 trusted_criterion=trusted_criterion,
                 pretrainer=pretrain,
@@ -182,7 +170,7 @@ class Objective:
         size = trusted_batch_size
         if size is None:
             size = int(getattr(trusted, "batch_size", None) or TRUSTED_BATCH)
-        self._stream = TrustedStream(as_rows(task.trusted), size, seed)
+        self._stream = TrustedStream(as_rows(task.trusted), size, seed, world)
         self._around = Surroundings(
             network=network,
             criterion=task.criterion,
@@ -190,10 +178,12 @@ class Objective:
             losses=self.method.losses,
             tap=self.method.tap(network),
             shared=probe == "shared" or (probe == "auto" and is_mode_free(network)),
-            memory=Memory(),
+            memory=Memory(world),
             seed=seed,
             to_logits=outputs_to_logits or logits_of,
+            world=world,
         )
+        self._world = world
         if unit == "token" and self._around.tap is not None:
             raise UsageError(
                 f"unit: {self.method.name} matches hidden outputs, one for each sequence; "
@@ -253,6 +243,9 @@ class Objective:
             count += len(step.trusted)
         if total is None:
             raise UsageError(f"method: {self.method.name} weighs neither training nor trusted data")
+        if self._world.size > 1:  # gradients are averaged over processes afterwards
+            total = total * self._world.size
+            count = float(self._world.add(torch.tensor(float(count))))
         loss = total / count if self.reduction == "mean" else total
         values = step.fit.values if weights.train is not None else None
         return Result(loss, values, weights)
@@ -361,9 +354,10 @@ class Objective:
         raw = self.method.weigh(step)
         if raw.train is None:
             return raw
-        train = raw.train.detach()
-        train = normalised(train) if raw.normalise else train
-        vanished = float(not train.any())
+        every, mine = self._world.gather(raw.train.detach())
+        every = normalised(every) if raw.normalise else every
+        train = every[mine]
+        vanished = float(not every.any())
         diagnostics = {**raw.diagnostics, "vanished": vanished}
         self.latest = Weights(train, raw.trusted, diagnostics, raw.normalise, raw.estimate)
         return self.latest
@@ -386,29 +380,3 @@ def _refuse(**arguments: Any) -> None:
     for name, value in arguments.items():
         if value is not None:
             raise UsageError(f"{name}: the task has it already; give {name} or task, not both")
-
-
-def _checked_weights(weights: Any) -> Tensor | None:
-    """True weights as a vector of finite numbers that are not negative."""
-    if weights is None:
-        return None
-    values = torch.as_tensor(weights)
-    if values.ndim != 1 or not bool((values >= 0).all()) or not bool(values.isfinite().all()):
-        raise UsageError(
-            "true_weights: give one finite number that is not negative for each training sample, "
-            f"shape (n,); got shape {tuple(values.shape)}"
-        )
-    return values
-
-
-def _checked_places(index: Any) -> Tensor | None:
-    """Places in the training set as a vector of whole numbers that are not negative."""
-    if index is None:
-        return None
-    places = torch.as_tensor(index)
-    if places.ndim != 1 or places.is_floating_point() or bool((places < 0).any()):
-        raise UsageError(
-            "trusted_index: give the place of each trusted sample in the training set, whole "
-            f"numbers of shape (m,); got {places.dtype} of shape {tuple(places.shape)}"
-        )
-    return places.long()

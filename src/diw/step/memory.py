@@ -6,12 +6,20 @@ import torch
 from torch import Tensor
 
 from diw.errors import UsageError
+from diw.step.world import LOCAL, World
 
 
 class Memory:
     """Values kept for each training sample by index: static weights, last epoch's weights."""
 
-    def __init__(self) -> None:
+    def __init__(self, world: World = LOCAL) -> None:
+        """Begin with nothing.
+
+        Args:
+            world: The processes that remember together: the next epoch may bring a sample to
+                another one, so all of them keep what any of them writes.
+        """
+        self._world = world
         self._values: dict[str, Tensor] = {}
 
     def read(self, name: str, index: Tensor | None) -> Tensor:
@@ -25,12 +33,14 @@ class Memory:
 
     def write(self, name: str, index: Tensor | None, values: Tensor) -> None:
         """Keep `values` (n,) for the samples `index` (n,)."""
-        index = self._places(index)
+        index, values = self._places(index), values.detach().to("cpu", torch.float32)
+        if self._world.size > 1:
+            (index, _), (values, _) = self._world.gather(index), self._world.gather(values)
         kept = self._values.get(name, torch.empty(0))
         missing = int(index.max()) + 1 - len(kept) if len(index) else 0
         if missing > 0:
             kept = torch.cat([kept, torch.full((max(missing, len(kept)),), torch.nan)])
-        kept[index] = values.detach().to("cpu", torch.float32)
+        kept[index] = values
         self._values[name] = kept
 
     def state_dict(self) -> dict[str, Tensor]:

@@ -32,6 +32,7 @@ from diw.step.batch import (
 from diw.step.criteria import TargetsError, ToLogits, logits_of
 from diw.step.memory import Memory
 from diw.step.probe import Tap, looking, run
+from diw.step.world import LOCAL, World
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,7 @@ class Surroundings:
     memory: Memory
     seed: int
     to_logits: ToLogits = logits_of
+    world: World = LOCAL
 
 
 class Step:
@@ -80,6 +82,8 @@ class Step:
         self.epoch = epoch
         self.t = t
         self.memory = around.memory
+        self.world = around.world
+        """The processes that train together; `world.gather` gives the values of all samples."""
         self._around = around
         self._draw_trusted = draw_trusted
         self._model = model
@@ -165,10 +169,10 @@ class Step:
             raise UsageError("model: every parameter is frozen; there is no gradient to weigh by")
         with torch.enable_grad(), looking(self._around.network, training=None):
             outputs = self._run(self._around.network, self.trusted, trusted=True)
-            gradients = torch.autograd.grad(
-                outputs.losses.mean(), list(parameters.values()), materialize_grads=True
-            )
-        return list(gradients)
+            alone = self.world.size == 1
+            loss = outputs.losses.mean() if alone else outputs.losses.sum() / self._all_trusted()
+            gradients = torch.autograd.grad(loss, list(parameters.values()), materialize_grads=True)
+        return [self.world.add(gradient) for gradient in gradients]
 
     def loss_jvp(self, direction: Sequence[Tensor]) -> Tensor:
         """⟨∇ℓ_i, v⟩ for every training sample at once, (n,), by one forward-mode pass.
@@ -223,11 +227,16 @@ class Step:
         """
         seed, index = self._around.seed, self.train.index
         if index is None or not self.epoch:
-            draws = numpy_generator(seed, purpose, "step", self.t).standard_normal(len(self.train))
-            return torch.as_tensor(draws)
+            places, mine = self.world.gather(torch.arange(len(self.train)))
+            draws = numpy_generator(seed, purpose, "step", self.t).standard_normal(len(places))
+            return torch.as_tensor(draws)[mine]
         # Sizes are powers of two, so that one draw serves a whole epoch.
         size = 1 << int(index.max()).bit_length()
         return torch.as_tensor(_normals(seed, purpose, self.epoch, size))[index.cpu()]
+
+    def _all_trusted(self) -> float:
+        """How many trusted samples all processes look at in this step."""
+        return float(self.world.add(torch.tensor(float(len(self.trusted)))))
 
     def _parameters(self) -> dict[str, Tensor]:
         return {n: p for n, p in self._around.network.named_parameters() if p.requires_grad}

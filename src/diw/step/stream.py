@@ -8,6 +8,7 @@ from diw.errors import UsageError
 from diw.seeding import torch_generator
 from diw.step.batch import Batch
 from diw.step.rows import Rows
+from diw.step.world import LOCAL, World
 
 
 class TrustedStream:
@@ -18,18 +19,20 @@ class TrustedStream:
     by the seed and the pass alone: the state is one number.
     """
 
-    def __init__(self, rows: Rows, batch_size: int, seed: int):
+    def __init__(self, rows: Rows, batch_size: int, seed: int, world: World = LOCAL):
         """Open the stream.
 
         Args:
             rows: The trusted set.
             batch_size: The largest batch; a smaller trusted set is taken whole each time.
             seed: Decides the orders.
+            world: The processes that look at a batch together, each at a part of it.
         """
         if batch_size < 1:
             raise UsageError(f"trusted_batch_size: must be at least 1, and is {batch_size}")
         self._rows = rows
         self._seed = seed
+        self._world = world
         self.batches_per_pass = -(-len(rows) // batch_size)
         self.drawn = 0
 
@@ -39,7 +42,7 @@ class TrustedStream:
         order = torch.randperm(
             len(self._rows), generator=torch_generator(self._seed, "trusted order", turn)
         )
-        index = order.tensor_split(self.batches_per_pass)[part]
+        index = self._world.share(order.tensor_split(self.batches_per_pass)[part])
         inputs, targets = self._rows.take(index)
         self.drawn += 1
         return Batch(inputs, targets, index)

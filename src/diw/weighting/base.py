@@ -76,6 +76,9 @@ class Weighting(ABC):
     trains_on: ClassVar[str] = "train"
     """"train", or "trusted" for a method that leaves the training data alone."""
 
+    worldwide: ClassVar[bool] = True
+    """Whether it weighs the samples of all processes together, where there are several."""
+
     def tap(self, network: nn.Module) -> Tap | None:
         """Where the method wants a hidden output of `network` caught, if it does."""
         return None

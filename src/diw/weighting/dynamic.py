@@ -62,7 +62,8 @@ class EachBatch(Matching):
             factors = 1 + self.noise * step.normal("noise on weights")
             weights = weights * factors.clamp(min=0).to(weights)
         if self.momentum:
-            weights = self._blend(step, normalised(weights) if self.normalise else weights)
+            every, mine = step.world.gather(weights)
+            weights = self._blend(step, normalised(every)[mine] if self.normalise else weights)
         return Weights(weights, diagnostics=diagnostics, normalise=self.normalise)
 
     def _match(self, step: Step) -> tuple[Tensor, dict[str, float]]:
@@ -73,11 +74,17 @@ class EachBatch(Matching):
         self.refuse_wrong_inputs(step.train, z_train, "training")
         self.refuse_wrong_inputs(step.trusted, z_trusted, "trusted")
         if self._classwise is not None:
+            if step.world.size > 1:
+                raise UsageError(
+                    f"world: {self.name} matches each class alone, which one process can only do "
+                    "for its own batch; leave world out, or use diw"
+                )
             return self._classwise.match(
                 step, z_train, z_trusted, solve=self.solve, bound=self.bound
             )
+        (z_train, mine), (z_trusted, _) = step.world.gather(z_train), step.world.gather(z_trusted)
         match = self.solve([(z_train, z_trusted)])[0]
-        return match.weights, {
+        return match.weights[mine], {
             "share_bound": share_at_bound(match.weights, self.bound),
             "iterations": float(match.iterations),
         }

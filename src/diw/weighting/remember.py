@@ -53,6 +53,7 @@ class Remember(Weighting):
     """
 
     name: ClassVar[str] = "remember"
+    worldwide: ClassVar[bool] = False
 
     warmup_steps: int = 200
     """Optimiser steps at the start without weights: a random network has nothing to say yet."""

@@ -1,0 +1,111 @@
+"""Two processes with half a batch each are one process with the whole batch."""
+
+import copy
+from pathlib import Path
+
+import pytest
+import torch
+from torch import multiprocessing
+from torch.nn.parallel import DistributedDataParallel
+
+import diw
+from diw.errors import UsageError
+from diw.step.world import LOCAL
+from diw.weighting import make
+from tests.networks import plain_network, samples
+
+CASES = {
+    "uniform": ("uniform", 1e-10),
+    "random": ("random", 1e-10),
+    "reweight": ("reweight", 1e-10),
+    "well conditioned": (make("diw", {"ridge": 0.1, "warmup": 0}), 1e-10),
+    "remembered": (make("diw", {"ridge": 0.1, "momentum": 0.5, "warmup": 0}), 1e-6),
+    "the paper's ridge": (make("diw", {"warmup": 0}), 1e-6),
+}
+SIZES = [(9, 7)] * 4 + [(3, 2)]  # the last batch of a pass is smaller; no two shares are equal
+
+
+def train(method, rank: int | None, reduction: str = "mean"):
+    """Twenty steps in float64: parameters, and the weights of the last batch."""
+    model = plain_network(torch.float64)
+    inputs, targets = samples(70, dtype=torch.float64)
+    trusted = samples(30, seed=1, dtype=torch.float64)
+    host = model if rank is None else DistributedDataParallel(model)
+    world = LOCAL if rank is None else diw.Distributed()
+    options = {"trusted_batch_size": 11, "reduction": reduction, "world": world}
+    objective = diw.Objective(host, copy.deepcopy(method), trusted, **options)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    for epoch in range(1, 5):
+        objective.start_epoch(epoch)
+        start = 0
+        for first, second in SIZES:
+            whole = torch.arange(start, start + first + second)
+            index = whole if rank is None else whole.split([first, second])[rank]
+            start += first + second
+            result = objective((inputs[index], targets[index], index))
+            optimizer.zero_grad()
+            result.loss.backward()
+            optimizer.step()
+            objective.after_step()
+    return [p.detach() for p in model.parameters()], result.weights.train, objective.state_dict()
+
+
+def process(rank: int, folder: str) -> None:
+    torch.distributed.init_process_group(
+        "gloo", init_method=f"file://{folder}/meet", rank=rank, world_size=2
+    )
+    found = {name: train(method, rank)[:2] for name, (method, _) in CASES.items()}
+    found["sum"] = train("reweight", rank, "sum")[:2]
+    found["state"] = train(*[CASES["remembered"][0], rank])[2]
+    wrong = {}
+    for name in ("diw2-f", "remember"):
+        try:
+            objective = diw.Objective(plain_network(), name, samples(20), world=diw.Distributed())
+            objective.start_epoch(2)
+            objective(samples(16))
+        except UsageError as error:
+            wrong[name] = str(error)
+    torch.save({"found": found, "wrong": wrong}, f"{folder}/{rank}.pt")
+    torch.distributed.destroy_process_group()
+
+
+@pytest.fixture(scope="module")
+def ranks(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("world")
+    multiprocessing.start_processes(process, (str(folder),), nprocs=2, start_method="fork")
+    return [torch.load(Path(folder) / f"{rank}.pt") for rank in (0, 1)]
+
+
+@pytest.mark.parametrize("name", [*CASES, "sum"])
+def test_two_processes_are_one_with_the_joint_batch(name, ranks) -> None:
+    if name == "sum":
+        parameters, weights, _ = train("reweight", None, "sum")
+        tolerance = 1e-10
+    else:
+        method, tolerance = CASES[name]
+        parameters, weights, _ = train(method, None)
+    ours = [result["found"][name] for result in ranks]
+    for first, second, alone in zip(ours[0][0], ours[1][0], parameters, strict=True):
+        assert torch.equal(first, second)
+        torch.testing.assert_close(first, alone, rtol=0, atol=tolerance)
+    both = torch.cat([ours[0][1], ours[1][1]])
+    torch.testing.assert_close(both, weights, rtol=0, atol=100 * tolerance)
+
+
+def test_the_state_is_that_of_one_process(ranks) -> None:
+    """So a job goes on with another number of processes."""
+    alone = train(CASES["remembered"][0], None)[2]
+    for result in ranks:
+        state = result["found"]["state"]
+        torch.testing.assert_close(state, alone, rtol=1e-5, atol=1e-6, equal_nan=True)
+
+
+def test_methods_of_one_process_say_so(ranks) -> None:
+    assert ranks[0]["wrong"]["diw2-f"].startswith("world: diw2-f matches each class alone")
+    assert ranks[0]["wrong"]["remember"].startswith("world: remember weighs the samples of one")
+
+
+def test_without_a_process_group_there_is_no_world() -> None:
+    with pytest.raises(UsageError, match=r"^world: torch.distributed is not initialised"):
+        diw.Distributed()
+    assert LOCAL.share(torch.arange(3)).tolist() == [0, 1, 2]
