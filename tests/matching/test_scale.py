@@ -73,6 +73,9 @@ def test_many_columns_are_capped_by_default():
     match = kmm(train, trusted, solver="pgd", gamma="median")
     assert match.status == "approximate, stopped after 1 step"
     assert match.rank == 512
+    flat = kmm(train, trusted, solver="pgd", gamma=5.0)  # nearly the identity: no rank helps
+    assert flat.rank == 100
+    assert flat.trace_error > 0.5
     assert abs(match.weights.mean() - 1) <= 1
 
 

@@ -85,7 +85,10 @@ def gram_of(problem: Problem, rank: int | None) -> Gram:
     """The form that suits the problem's size and rank; `rank` caps a factor."""
     n = problem.n
     if n > DENSE_ROWS or (rank is not None and rank < n):
-        return pivoted_cholesky(problem, min(rank or _default_cap(problem), n))
+        if rank is None:
+            pays = RANK_CAP if problem.z.ndim == 2 else None
+            return pivoted_cholesky(problem, _default_cap(problem), pays=pays)
+        return pivoted_cholesky(problem, min(rank, n))
     if n <= DIRECT_ROWS:
         return dense(problem)
     factor = pivoted_cholesky(problem, min(n // 3, max(LOW_RANK, n // 8)), hopeless=4.0)
@@ -100,13 +103,19 @@ def _default_cap(problem: Problem) -> int:
 
 
 def pivoted_cholesky(
-    problem: Problem, cap: int, *, hopeless: float = math.inf, mass: Array | None = None
+    problem: Problem,
+    cap: int,
+    *,
+    hopeless: float = math.inf,
+    pays: int | None = None,
+    mass: Array | None = None,
 ) -> Factor:
     """The factor of training and trusted values together, of at most `cap` rows.
 
     `mass` (m,) is how many samples each trusted value stands for, if not one.
     It gives up early where the largest entry left, which falls about
-    geometrically, would need more than `hopeless` times as many rows.
+    geometrically, would need more than `hopeless` times as many rows, and after `pays` rows
+    where more than half of the trace is left: so flat a kernel matrix has no low-rank part.
     """
     xp, z, n = problem.xp, problem.z, problem.n
     size = len(z)
@@ -124,6 +133,8 @@ def pivoted_cholesky(
             needed = rows * math.log(tolerance) / math.log(min(worst, 1 - 1e-9))
             if needed > hopeless * cap:
                 break
+        if rows == pays and float(left.sum()) > 0.5 * size:
+            break
         row = V[rows]
         if z.ndim == 1:
             row[:] = z
