@@ -7,7 +7,7 @@ INSTALL := $(BIN)/python -m pip install --quiet -c constraints.txt
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint bench soak-solver soak-kill soak-fuzz test-lowest sbom clean
+.PHONY: help run test lint bench soak-solver soak-kill soak-pairs soak-fuzz test-lowest sbom clean
 
 help:  ## Show what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -47,6 +47,9 @@ soak-solver: $(VENV)/.dev  ## Compare the solver with its oracles on 100,000 pro
 
 soak-kill: $(VENV)/.dev  ## Kill commands 200 times at random moments; they end bitwise the same
 	$(ONE_THREAD) $(BIN)/python -m tests.soak.kill
+
+soak-pairs: $(VENV)/.dev  ## Start 50 pairs of commands on one folder; none mixes its results with another
+	$(ONE_THREAD) $(BIN)/python -m tests.soak.pairs
 
 soak-fuzz: $(VENV)/.dev  ## Damage files of runs and make up command lines, 4,500 cases
 	$(ONE_THREAD) $(BIN)/python -m tests.soak.fuzz

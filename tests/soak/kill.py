@@ -75,32 +75,32 @@ def _one_round(folder: Path, name: str, chance: random.Random) -> int:
     if not (whole / "seconds").exists():
         shutil.rmtree(whole, ignore_errors=True)
         started = time.monotonic()
-        _expect(0, _wait(_start(folder, COMMANDS[name], whole)))
+        _expect(0, wait(start(folder, COMMANDS[name], whole)))
         (whole / "seconds").write_text(str(time.monotonic() - started))
     shutil.rmtree(out, ignore_errors=True)
     seconds = float((whole / "seconds").read_text())
     kills = 0
     while kills < 8:
-        process = _start(folder, COMMANDS[name], out)
+        process = start(folder, COMMANDS[name], out)
         time.sleep(chance.uniform(0, 0.1 if chance.random() < 0.25 else 0.7 * seconds))
         number = chance.choice(SIGNALS)
         if os.waitpid(process, os.WNOHANG)[0]:
             break
         os.kill(process, number)
-        code = _wait(process)
+        code = wait(process)
         if code == 0:
             break
         _expect({signal.SIGKILL: -9, signal.SIGTERM: 143, signal.SIGINT: 130}[number], code)
         kills += 1
-    _expect(0, _wait(_start(folder, COMMANDS[name], out)))
-    ours, theirs = _results(out), _results(whole)
+    _expect(0, wait(start(folder, COMMANDS[name], out)))
+    ours, theirs = results(out), results(whole)
     if ours != theirs:
         different = sorted(n for n in ours.keys() | theirs.keys() if ours.get(n) != theirs.get(n))
         raise SystemExit(f"{name}: differs after {kills} kills: {', '.join(different)}")
     return kills
 
 
-def _start(folder: Path, command: tuple[str, ...], out: Path) -> int:
+def start(folder: Path, command: tuple[str, ...], out: Path) -> int:
     process = os.fork()
     if process:
         return process
@@ -119,7 +119,7 @@ def _start(folder: Path, command: tuple[str, ...], out: Path) -> int:
         os._exit(99)  # a traceback, or no exit
 
 
-def _wait(process: int) -> int:
+def wait(process: int) -> int:
     return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
 
 
@@ -128,7 +128,7 @@ def _expect(expected: int, code: int) -> None:
         raise SystemExit(f"exit code {code}, expected {expected}; see the log in the soak's folder")
 
 
-def _results(out: Path) -> dict[str, object]:
+def results(out: Path) -> dict[str, object]:
     """What must be equal: every file of every run but its times, and that nothing is left over."""
     found: dict[str, object] = {}
     for path in sorted(out.rglob("*")):

@@ -13,6 +13,7 @@ ROOT = Path(__file__).parents[2]
     ("soak", "options", "words"),
     [
         ("kill", ["--kills", "2"], "all bitwise equal"),
+        ("pairs", ["--pairs", "5"], "5 pairs, nothing wrong"),
         ("fuzz", ["--cases", "40"], "40 cases, nothing wrong"),
     ],
 )
