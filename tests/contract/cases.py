@@ -36,7 +36,7 @@ class Case:
 
 
 # A method that starts late is tried without its warm-up.
-READY: dict[str, dict[str, Any]] = {"remember": {"warmup_steps": 0}}
+READY: dict[str, dict[str, Any]] = {"remember": {"warmup_steps": 0, "block": 1}}
 
 DEFAULTS = [Case(name, READY.get(name, {})) for name in methods()]
 CASES = DEFAULTS + [

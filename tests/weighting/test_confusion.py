@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from diw.weighting.confusion import (
     Tables,
+    information,
     log_odds,
     shrunk_shares,
     shrunk_transitions,
@@ -93,6 +94,14 @@ def test_shares_follow_evidence_and_not_chance() -> None:
     np.testing.assert_allclose(by_chance, present)
     wanted = np.array([0.7, 0.1, 0.1, 0.1])
     np.testing.assert_allclose(shrunk_shares(wanted, present, 1000), wanted, atol=0.02)
+
+
+def test_information_is_fishers_for_two_classes_and_one_without_noise() -> None:
+    for rate in (0.0, 0.1, 0.4):
+        T = np.array([[1 - rate, rate], [rate, 1 - rate]])
+        assert information(np.diag([0.5, 2.0]) @ T) == pytest.approx((1 - 2 * rate) ** 2)
+    assert information(np.diag([0.1, 1.0, 3.0])) == 1
+    assert information(np.full((2, 2), 0.5)) == pytest.approx(0.04)  # nothing is left: the least
 
 
 def test_tables_survive_saving() -> None:

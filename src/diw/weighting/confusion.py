@@ -40,8 +40,9 @@ VISITS = 6
 SHARPNESS = 2.0
 """The tables hold squared and rescaled predictions: any function of x serves, and these differ more
 from class to class."""
-FADING = 0.9
-"""What is left of the training table's old entries after each match."""
+FADING = 0.95
+"""What is left of the tables' old entries after each match."""
+LEAST_INFORMATION = 0.04
 TINY = 1e-12
 
 
@@ -63,7 +64,9 @@ def tempered(log_p: FloatArray, power: float) -> FloatArray:
     return scaled - np.log(np.exp(scaled).sum(axis=1, keepdims=True))
 
 
-def trusted_table(q: FloatArray, labels: NDArray[np.int64]) -> FloatArray:
+def trusted_table(
+    q: FloatArray, labels: NDArray[np.int64], sums: FloatArray | None = None
+) -> FloatArray:
     """(k, k) J: the mean prediction of trusted samples by their label.
 
     With few samples of a class its row would be mostly chance: the labels are joined by
@@ -72,10 +75,13 @@ def trusted_table(q: FloatArray, labels: NDArray[np.int64]) -> FloatArray:
     Args:
         q: (m, k) predicted probabilities.
         labels: (m,)
+        sums: (k, k) sums of predictions by label over many visits, instead of those of `q`.
     """
     m, k = q.shape
     own = np.zeros((k, k))
     np.add.at(own, labels, q)
+    if sums is not None:
+        own = m * sums / sums.sum()
     return (own + PRIOR_SAMPLES * (q.T @ q) / m) / (m + PRIOR_SAMPLES)
 
 
@@ -140,6 +146,20 @@ def shrunk_transitions(
     return right + strength * (R - right)
 
 
+def information(R: FloatArray) -> float:
+    """What a given label is worth of a trusted one: the share of information that noise leaves.
+
+    With T the transition probabilities, the rows of R scaled to one, it is the mean square of T's
+    eigenvalues but the first, (‖T‖² − 1)/(k − 1). For two classes and flips at rate η that is
+    (1 − 2η)², the ratio of Fisher's information about a frequency; without noise it is one.
+
+    Args:
+        R: (k, k), see `transitions`.
+    """
+    T = R / np.maximum(R.sum(axis=1, keepdims=True), TINY)
+    return float(np.clip(((T**2).sum() - 1) / (len(T) - 1), LEAST_INFORMATION, 1.0))
+
+
 def log_odds(log_q: FloatArray, labels: NDArray[np.int64], R: FloatArray) -> FloatArray:
     """(n,) logarithm of P(label right) / P(label wrong), by Bayes' rule.
 
@@ -182,6 +202,9 @@ class Tables:
 
     train: FloatArray
     """(k, k) sums of predictions by given label, old ones faded."""
+    trusted: FloatArray
+    """(k, k) the same of trusted samples, from the same time: then M = RᵀJ holds for a network that
+    changes, too."""
     worth: FloatArray
     """(k,) sums of π² by given label, old ones faded."""
     transitions: FloatArray
@@ -200,7 +223,8 @@ class Tables:
     def empty(cls, k: int) -> "Tables":
         """Nothing is known yet of k classes."""
         none = np.zeros(0, np.int64)
-        return cls(np.zeros((k, k)), np.zeros(k), np.eye(k), np.zeros((0, k)), none, none)
+        M, J = np.zeros((k, k)), np.zeros((k, k))
+        return cls(M, J, np.zeros(k), np.eye(k), np.zeros((0, k)), none, none)
 
     @property
     def ready(self) -> bool:
@@ -224,6 +248,7 @@ class Tables:
         mixed = (1 - share) * np.exp(self.log_p[rows]) + share * np.exp(log_p)
         self.log_p[rows] = np.log(np.maximum(mixed, 1e-12))
         self.labels[rows] = labels
+        np.add.at(self.trusted, labels, np.exp(tempered(log_p, SHARPNESS)))
 
     def match(self) -> None:
         """Estimate temperature and transitions from what was seen."""
@@ -232,9 +257,10 @@ class Tables:
         self.power = temperature(log_p, labels)
         q = np.exp(tempered(log_p, SHARPNESS))
         train = self.train / self.train.sum()
-        found = transitions(train, trusted_table(q, labels))
+        found = transitions(train, trusted_table(q, labels, self.trusted))
         self.transitions = shrunk_transitions(found, train, q, labels)
         self.train *= FADING
+        self.trusted *= FADING
 
     def class_factors(self, worth: FloatArray, labels: NDArray[np.int64]) -> FloatArray:
         """(n,) what brings the classes to the shares that the trusted samples have."""
@@ -249,7 +275,7 @@ class Tables:
         """All of it, as tensors and plain values."""
         arrays = {
             name: torch.as_tensor(getattr(self, name).copy())
-            for name in ("train", "worth", "transitions", "log_p", "labels", "visits")
+            for name in ("train", "trusted", "worth", "transitions", "log_p", "labels", "visits")
         }
         return {**arrays, "power": self.power, "next_match": self.next_match}
 

@@ -14,7 +14,8 @@ looks at the predictions instead, in three steps, all from the training forward:
 The weight of a sample is π² times a factor per class, π being the probability that
 its label is right. π itself (times the factor) would be the importance weight
 p_trusted(x, y)/p_train(x, y). But a network learns whatever keeps some weight for long enough, and
-among doubtful samples the square leaves less to the wrong ones.
+among doubtful samples the square leaves less to the wrong ones. Trusted samples weigh as many
+times more as their labels hold more information than given ones.
 """
 
 import warnings
@@ -32,7 +33,15 @@ from diw.step.batch import Weights
 from diw.step.criteria import logits_of
 from diw.step.step import Step
 from diw.weighting.base import State, Task, Weighting
-from diw.weighting.confusion import SHARPNESS, VISITS, FloatArray, Tables, log_odds, tempered
+from diw.weighting.confusion import (
+    SHARPNESS,
+    VISITS,
+    FloatArray,
+    Tables,
+    information,
+    log_odds,
+    tempered,
+)
 from diw.weighting.registry import make
 
 SURE = 8.0
@@ -102,9 +111,9 @@ class Remember(Weighting):
                 "the batches have no index, so nothing is remembered of a sample; "
                 "yield (inputs, targets, index), index being its place in the training set"
             )
-        left_out, counted = self._turn(step, len(labels))
-        tables.add(np.exp(tempered(log_p, SHARPNESS))[counted], labels[counted])
-        known = self._trusted(step, tables, log_p, labels, counted)
+        left_out, counted, unseen = self._turn(step, len(labels))
+        tables.add(np.exp(tempered(log_p, SHARPNESS))[unseen], labels[unseen])
+        known = self._trusted(step, tables, log_p, labels, unseen)
         if step.t < self.warmup_steps or not tables.ready:
             return Weights(step.ones())
         if step.t >= tables.next_match:
@@ -117,6 +126,7 @@ class Remember(Weighting):
         right[known] = 1.0
         worth = right**self.power
         weights = worth * tables.class_factors(worth, labels)
+        weights[known] /= information(tables.transitions)
         weights = weights / max(float(weights.mean()), 1e-12)
         estimate = torch.as_tensor(weights.clip(max=self.bound)).to(step.ones())
         kept = torch.as_tensor(~left_out).to(estimate)
@@ -126,21 +136,24 @@ class Remember(Weighting):
             diagnostics={"wrong_share": float(1 - right.mean())},
         )
 
-    def _turn(self, step: Step, n: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """(n,) which samples are left out in this epoch, and whose predictions count as evidence.
+    def _turn(
+        self, step: Step, n: int
+    ) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_]]:
+        """(n,) which samples are left out, whose odds count, whose predictions enter the tables.
 
-        In the first round not all have been left out yet, and every prediction counts.
+        In the first round not all have been left out yet, and everybody's odds count. The
+        tables take samples that have been left out for a while, once there are weights: trusted
+        samples have more of it than others, and are learned sooner.
         """
         none, all_ = np.zeros(n, bool), np.ones(n, bool)
         if step.train.index is None or self.folds == 1 or not step.epoch:
-            return none, all_
+            return none, all_, all_
         if step.t < self.warmup_steps:
-            return none, all_
+            return none, all_, all_
         turn, position = divmod(step.epoch - 1, self.block)
         left_out = _fold(step.train.index.cpu().numpy(), self.folds) == turn % self.folds
-        if turn < self.folds:
-            return left_out, all_
-        return left_out, left_out & (position >= self.block // 2)
+        unseen = left_out & (position >= self.block // 2)
+        return left_out, all_ if turn < self.folds else unseen, unseen
 
     def _trusted(
         self,
@@ -148,7 +161,7 @@ class Remember(Weighting):
         tables: Tables,
         log_p: FloatArray,
         labels: NDArray[np.int64],
-        counted: NDArray[np.bool_],
+        unseen: NDArray[np.bool_],
     ) -> NDArray[np.bool_]:
         """Enter predictions of trusted samples; (n,) which samples of the batch are trusted."""
         if self._places is None or step.train.index is None:
@@ -165,7 +178,7 @@ class Remember(Weighting):
         index = step.train.index.cpu()
         rows = torch.searchsorted(self._places, index).clamp(max=len(self._places) - 1)
         known = (self._places[rows] == index).numpy()
-        now = known & counted
+        now = known & unseen
         tables.enter(rows.numpy()[now], log_p[now], labels[now])
         return known
 
