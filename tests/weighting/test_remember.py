@@ -70,7 +70,7 @@ def test_it_finds_the_wrong_labels_and_keeps_them_out(trained_on: bool) -> None:
             assert weights.estimate is not None
             worth[rows] = weights.estimate
             assert weights.diagnostics["wrong_share"] == pytest.approx(0.36, abs=0.12)
-    assert auroc(worth, ~wrong) > 0.97
+    assert auroc(worth, ~wrong) > 0.95
     assert worth[wrong].sum() < 0.08 * worth.sum()
     if trained_on:
         assert worth[:M].min() > 2

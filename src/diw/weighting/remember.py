@@ -65,7 +65,8 @@ class Remember(Weighting):
     worldwide: ClassVar[bool] = False
 
     warmup_steps: int = 200
-    """Optimiser steps at the start without weights: a random network has nothing to say yet."""
+    """Optimiser steps at the start without weights: a random network has nothing to say yet. In
+    as many further steps the weights come in gradually."""
     folds: int = 4
     """One of so many parts of the training set is left out at a time; 1 leaves none out."""
     block: int = 6
@@ -128,6 +129,8 @@ class Remember(Weighting):
         weights = worth * tables.class_factors(worth, labels)
         weights[known] /= information(tables.transitions)
         weights = weights / max(float(weights.mean()), 1e-12)
+        if step.t < 2 * self.warmup_steps:  # in by and by: a sudden change can kill a network
+            weights = 1 + (weights - 1) * (step.t / self.warmup_steps - 1)
         estimate = torch.as_tensor(weights.clip(max=self.bound)).to(step.ones())
         kept = torch.as_tensor(~left_out).to(estimate)
         return Weights(
