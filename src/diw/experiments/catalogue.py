@@ -22,6 +22,7 @@ SCALES: tuple[Scale, ...] = get_args(Scale)
 ORDER = (
     *("label-noise", "class-prior", "weight-distance", "ablation"),
     *("weights", "tsne", "denoising", "trusted-size", "trusted-outside", "solver", "rounding"),
+    *("beyond", "beyond-trusted", "beyond-covariate"),
 )
 """The order of results: the paper's tables, its figures, then ours; any others follow."""
 
@@ -82,7 +83,8 @@ class Experiment:
     data: Mapping[str, tuple[str, ...]]
     """The data sets by scale."""
     variants: Mapping[str, tuple[Mapping[str, Any], ...]]
-    """By scale: changes of the protocol that make a setting of their own, each with a `label`."""
+    """By scale: changes of the protocol that make a setting of their own, each with a `label`, and
+    with `shifts` where it is not for all shifts of the experiment."""
     observe: tuple[str, ...]
     absent: tuple[Mapping[str, Any], ...]
     """Cells that the paper leaves out, with the reason."""
@@ -92,7 +94,7 @@ class Experiment:
         """The place of every cell of its tables, setting by setting."""
         for data in self.data[scale]:
             for variant in self.variants[scale]:
-                for shift in self.shifts:
+                for shift in variant.get("shifts", self.shifts):
                     for entry in self.entries:
                         yield Place(data, shift, entry, variant)
 

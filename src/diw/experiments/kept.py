@@ -16,6 +16,8 @@ RECORDS = "records.json"
 
 CURVES = (
     "test_accuracy",
+    "balanced_accuracy",
+    "calibration_error",
     "intact_accuracy",
     "mislabelled_accuracy_given",
     "mislabelled_accuracy_true",

@@ -78,7 +78,7 @@ def base_spec(protocol: Protocol, scale: Scale, place: Place) -> RunSpec:
         if rule.fits(axes):
             values |= {key: value for key, value in rule.values.items() if key != "fields"}
             method_fields |= rule.values.get("fields", {})
-    notes = ("label", "reason", "scales")
+    notes = ("label", "reason", "scales", "shifts")
     values |= {key: value for key, value in variant.items() if key not in notes}
     values["shift"] = str(values.get("shift", "{shift}")).format(shift=shift)
     unknown = values.keys() - _RECIPE - _SPEC

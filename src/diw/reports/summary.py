@@ -44,6 +44,8 @@ class Summary:
     """The mean of the classes' accuracies in the final epoch."""
     last10_balanced_accuracy: float | None
     best_balanced_accuracy: float | None
+    last10_calibration_error: float | None
+    """Expected calibration error on the test data, the mean over the final ten epochs."""
     weight_auroc: float | None
     """AUROC of the settled weights, intact against flipped labels; None where that is unknown."""
     weight_mae: float | None
@@ -91,6 +93,7 @@ def summarise(run: Run) -> Summary:
     _check(run, rows, samples)
     accuracies = [float(row["test_accuracy"]) for row in rows]
     balanced = _column(rows, "balanced_accuracy")
+    calibration = _column(rows, "calibration_error")
     held_out = _column(rows, "selection_loss")
     kept = kept_epoch(held_out) if held_out else None
     distances = _distances_to_truth(run, rows, samples.get("true_weights"))
@@ -103,6 +106,7 @@ def summarise(run: Run) -> Summary:
         last_balanced_accuracy=balanced[-1] if balanced else None,
         last10_balanced_accuracy=float(np.mean(balanced[-WINDOW:])) if balanced else None,
         best_balanced_accuracy=max(balanced, default=None),
+        last10_calibration_error=float(np.mean(calibration[-WINDOW:])) if calibration else None,
         weight_auroc=_weight_auroc(settled_weights(run, rows), samples.get("flipped")),
         weight_mae=distances[0] if distances else None,
         weight_rmse=distances[1] if distances else None,

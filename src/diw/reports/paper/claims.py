@@ -103,7 +103,7 @@ def above(sheet: Sheet, claim: Claim) -> Answer:
     ours: list[bool] = []
     sure, against, close = 0, 0, 0
     for better, worse in _pairs(sheet, claim):
-        gaps = _gaps(better, worse)
+        gaps = _gaps(better, worse, claim)
         if not gaps:
             continue
         gap = float(np.mean(gaps))
@@ -125,7 +125,7 @@ def not_below(sheet: Sheet, claim: Claim) -> Answer:
     """In how many settings the first of a pair is not significantly below the second."""
     ours: list[bool] = []
     for first, second in _pairs(sheet, claim):
-        gaps = _gaps(first, second)
+        gaps = _gaps(first, second, claim)
         if gaps:
             below = float(np.mean(gaps)) < -sheet.resolution
             ours.append(not (below and (_significant(gaps) or len(gaps) < FEWEST)))
@@ -193,14 +193,16 @@ def _by_data(sheet: Sheet) -> Iterator[tuple[str, list[Setting]]]:
 
 
 def _pairs(sheet: Sheet, claim: Claim) -> Iterator[tuple[FilledCell, FilledCell]]:
-    for setting in sheet.settings:
+    shifts = claim.get("shifts", [setting.shift for setting in sheet.settings])
+    for setting in (one for one in sheet.settings if one.shift in shifts):
         for first, second in claim["pairs"]:
             yield sheet.at[setting, first], sheet.at[setting, second]
 
 
-def _gaps(first: FilledCell, second: FilledCell) -> list[float]:
+def _gaps(first: FilledCell, second: FilledCell, claim: Claim) -> list[float]:
     """First minus second, by the seeds that both have."""
-    ours, theirs = first.values("accuracy"), second.values("accuracy")
+    metric: Metric = claim.get("metric", "accuracy")
+    ours, theirs = first.values(metric), second.values(metric)
     return [ours[seed] - theirs[seed] for seed in sorted(ours.keys() & theirs.keys())]
 
 

@@ -23,12 +23,14 @@ from diw.shifts import Prior, parse_shift
 FEWEST = 2
 """Trials below which no test is claimed."""
 
-Metric = Literal["accuracy", "last10", "best", "mae", "rmse"]
+Metric = Literal["accuracy", "last10", "best", "balanced", "calibration", "mae", "rmse"]
 
 _ATTRIBUTES: dict[Metric, tuple[str, float]] = {
     "accuracy": ("last_accuracy", 100.0),
     "last10": ("last10_accuracy", 100.0),
     "best": ("best_accuracy", 100.0),
+    "balanced": ("last10_balanced_accuracy", 100.0),
+    "calibration": ("last10_calibration_error", 100.0),
     "mae": ("weight_mae", 1.0),
     "rmse": ("weight_rmse", 1.0),
 }
@@ -36,7 +38,7 @@ _ATTRIBUTES: dict[Metric, tuple[str, float]] = {
 
 def lower_is_better(metric: Metric) -> bool:
     """Whether a metric is an error."""
-    return metric in ("mae", "rmse")
+    return metric in ("calibration", "mae", "rmse")
 
 
 @dataclass(frozen=True, order=True)

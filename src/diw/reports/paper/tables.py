@@ -7,7 +7,15 @@ from diw.reports.paper.results import FEWEST, FilledCell, Metric, Setting, Sheet
 from diw.reports.statistics import Standing, mean_and_std
 from diw.reports.table import EMPTY, Cell, Column, Table, make_table, number_cell, text_cell
 
-NAMES: dict[Metric, str] = {"accuracy": "accuracy %", "mae": "MAE", "rmse": "RMSE"}
+NAMES: dict[Metric, str] = {
+    "accuracy": "accuracy %",
+    "last10": "accuracy % of the last ten epochs",
+    "best": "accuracy % of the best epoch †",
+    "balanced": "balanced accuracy %",
+    "calibration": "calibration error %",
+    "mae": "MAE",
+    "rmse": "RMSE",
+}
 
 SCALE_NOTES = {
     "smoke": "Smoke scale: only shows that everything runs; the numbers mean nothing.",
@@ -17,13 +25,17 @@ SCALE_NOTES = {
 }
 
 
+PEEKS = "† The highest of any epoch: it peeks at the test set."
+
+
 def metrics_of(sheet: Sheet) -> list[Metric]:
     """Which numbers an experiment's tables hold."""
     metrics: list[Metric] = []
-    if "accuracy" in sheet.outputs:
-        metrics.append("accuracy")
-    if "distance" in sheet.outputs:
-        metrics.extend(("mae", "rmse"))
+    for output in sheet.outputs:
+        if output == "distance":
+            metrics += ["mae", "rmse"]
+        elif output in NAMES:
+            metrics.append(output)
     return metrics
 
 
@@ -50,8 +62,7 @@ def detail_table(sheet: Sheet) -> Table:
         for metric in metrics_of(sheet)
         for method in sheet.methods
     ]
-    accuracy = "accuracy" in sheet.outputs
-    notes = ["† The highest of any epoch: it peeks at the test set."] if accuracy else []
+    notes = [PEEKS] if {"accuracy", "best"} & set(sheet.outputs) else []
     return make_table(rows, f"{_caption(sheet)}: every cell", notes)
 
 
@@ -148,6 +159,8 @@ def _caption(sheet: Sheet) -> str:
 
 def _notes(sheet: Sheet) -> list[str]:
     notes = [SCALE_NOTES[sheet.scale]]
+    if "best" in sheet.outputs:
+        notes.append(PEEKS)
     counts = sorted({len(result.trials) for result in sheet.results if result.trials})
     if counts:
         notes.append(_statistics_note(counts, lower=all(map(lower_is_better, metrics_of(sheet)))))
