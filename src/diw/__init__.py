@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from diw import matching, weighting
     from diw.integrations.sklearn import DIWClassifier as DIWClassifier
     from diw.integrations.sklearn import DIWRegressor as DIWRegressor
-    from diw.integrations.sklearn import Weighted as Weighted
+    from diw.integrations.weighted import Weighted as Weighted
     from diw.matching import KMM, Match, kmm, kmm_batch
     from diw.objective import Objective, Result
     from diw.step.batch import Batch, Weights
@@ -38,7 +38,7 @@ _HOME = {
 _WITH_EXTRA = {
     "DIWClassifier": "diw.integrations.sklearn",
     "DIWRegressor": "diw.integrations.sklearn",
-    "Weighted": "diw.integrations.sklearn",
+    "Weighted": "diw.integrations.weighted",
 }
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""scikit-learn: a classifier and a regressor that learn their sample weights, and a meta-estimator.
+"""scikit-learn: a classifier and a regressor that learn their sample weights.
 
 They have no `sample_weight` in `fit`: the weights are what is learned.
 """
@@ -16,29 +16,22 @@ from torch import Tensor, nn
 from diw.errors import DIWWarning, UsageError
 from diw.integrations import missing
 from diw.integrations.fitting import Schedule, fit_in_steps
-from diw.matching import KMM
+from diw.integrations.tables import encoder, is_number, row_numbers
 from diw.models import make_model
 from diw.objective import Objective
 from diw.seeding import derive
 from diw.weighting import Weighting
 
 try:
-    from sklearn import get_config
-    from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, RegressorMixin
-    from sklearn.base import clone as clone_estimator
-    from sklearn.compose import ColumnTransformer, make_column_selector
-    from sklearn.impute import SimpleImputer
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import OneHotEncoder, StandardScaler
+    from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
     from sklearn.utils import (
         assert_all_finite,
         check_consistent_length,
         check_random_state,
         column_or_1d,
     )
-    from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
     from sklearn.utils.multiclass import check_classification_targets
-    from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
+    from sklearn.utils.validation import check_is_fitted, validate_data
 except ImportError:
     raise missing("scikit-learn (1.6 or newer)", "sklearn") from None
 
@@ -103,7 +96,7 @@ class _Learner(BaseEstimator):
             targets = np.concatenate([targets, self._encode_targets(y_more, fit=False)])
             chosen = np.arange(n, len(inputs))
         elif trusted is not None:
-            chosen = _rows(trusted, n)
+            chosen = row_numbers(trusted, n)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         if chosen is None:
             chosen = self._hold_out(targets, seed)
@@ -164,7 +157,7 @@ class _Learner(BaseEstimator):
     def _read(self, X: Any, y: Any = "no_validation", *, reset: bool = True) -> Any:
         """X, and y if given, checked as scikit-learn does; a DataFrame stays one."""
         table = hasattr(X, "columns") and hasattr(X, "dtypes")
-        if table and any(not _is_number(kind) for kind in X.dtypes):
+        if table and any(not is_number(kind) for kind in X.dtypes):
             validate_data(
                 self, X, reset=reset, skip_check_array=True
             )  # names and number of columns
@@ -202,7 +195,7 @@ class _Learner(BaseEstimator):
         if X.ndim > 2:
             return np.ascontiguousarray(X, dtype=np.float32)
         if fit:
-            self.encoder_ = _encoder(X).fit(X)
+            self.encoder_ = encoder(X).fit(X)
         encoded = self.encoder_.transform(X)
         return np.ascontiguousarray(encoded, dtype=np.float32)
 
@@ -360,82 +353,6 @@ class DIWRegressor(RegressorMixin, _Learner):
         return np.sort(generator.choice(len(targets), size, replace=False))
 
 
-class Weighted(MetaEstimatorMixin, BaseEstimator):
-    """Any estimator, fitted with weights under which X looks like the trusted samples.
-
-    Kernel mean matching of the inputs (`diw.KMM`) gives the estimator's `sample_weight`: right
-    under covariate shift, where the inputs differ and the labels for given inputs do not. Put
-    numbers of different scales on one scale first: distances between rows decide.
-
-    Args:
-        estimator: Has `sample_weight` in `fit`.
-        kmm: How to match; None for `KMM()`.
-        X_trusted: (m, d) samples as they will be met, without labels; may be given to `fit`.
-
-    Attributes:
-        estimator_: The fitted estimator.
-        weights_: (n,) the matched weights.
-        kmm_: The fitted `KMM`, with the match and its status.
-    """
-
-    def __init__(self, estimator: Any, kmm: KMM | None = None, X_trusted: Any = None):
-        self.estimator = estimator
-        self.kmm = kmm
-        self.X_trusted = X_trusted
-
-    def fit(self, X: Any, y: Any = None, X_trusted: Any = None, **params: Any) -> Self:
-        """Match X to the trusted samples and fit the estimator with the weights.
-
-        Args:
-            X: (n, d) training samples.
-            y: (n,) their labels, or what the estimator takes.
-            X_trusted: (m, d), instead of the one given at the start.
-            params: For the estimator; a `sample_weight` is multiplied by the matched weights.
-        """
-        X_trusted = self.X_trusted if X_trusted is None else X_trusted
-        if X_trusted is None:
-            raise UsageError("X_trusted: give the samples to match, here or to Weighted(…)")
-        if not has_fit_parameter(self.estimator, "sample_weight"):
-            name = type(self.estimator).__name__
-            raise UsageError(
-                f"estimator: {name}.fit takes no sample_weight, so it cannot be weighted"
-            )
-        if get_config()["enable_metadata_routing"]:
-            routed: Any = process_routing(self, "fit", **params)
-            params = dict(routed.estimator.fit)
-        clone: Any = clone_estimator
-        self.kmm_ = clone(self.kmm or KMM()).fit(X, X_trusted)
-        self.weights_ = np.asarray(self.kmm_.weights_, dtype=np.float64)
-        given = params.pop("sample_weight", None)
-        weights = self.weights_ if given is None else self.weights_ * np.asarray(given)
-        self.estimator_ = clone(self.estimator).fit(X, y, sample_weight=weights, **params)
-        return self
-
-    def __getattr__(self, name: str) -> Any:
-        """`predict`, `score`, `classes_`, …: those of the estimator, fitted where it is."""
-        if name.startswith("__") or name in ("estimator", "estimator_"):
-            raise AttributeError(name)
-        inner = vars(self).get("estimator_", vars(self).get("estimator"))
-        if inner is None or name.startswith("_"):
-            raise AttributeError(f"'Weighted' object has no attribute {name!r}")
-        return getattr(inner, name)
-
-    def get_metadata_routing(self) -> Any:
-        """What `fit` passes on, for scikit-learn's metadata routing."""
-        mapping = MethodMapping().add(caller="fit", callee="fit")
-        router = MetadataRouter(owner=self).add_self_request(self)
-        return router.add(estimator=self.estimator, method_mapping=mapping)
-
-    def __sklearn_tags__(self) -> Any:
-        from sklearn.utils import get_tags
-
-        tags = super().__sklearn_tags__()
-        inner = get_tags(self.estimator)
-        tags.estimator_type, tags.target_tags = inner.estimator_type, inner.target_tags
-        tags.classifier_tags, tags.regressor_tags = inner.classifier_tags, inner.regressor_tags
-        return tags
-
-
 def _make_module(module: Module, shape: tuple[int, ...], outputs: int) -> nn.Module:
     if module is None or isinstance(module, str):
         return make_model(module or "mlp", shape=shape, num_classes=outputs)
@@ -445,38 +362,6 @@ def _make_module(module: Module, shape: tuple[int, ...], outputs: int) -> nn.Mod
     if not isinstance(made, nn.Module):
         raise UsageError(f"module: it returned a {type(made).__name__}, expected an nn.Module")
     return made
-
-
-def _encoder(X: Any) -> Any:
-    """How a table becomes numbers: learned from X, and kept."""
-    numbers = make_pipeline(SimpleImputer(keep_empty_features=True), StandardScaler())
-    if not hasattr(X, "columns"):
-        return numbers
-    words = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
-    kinds = ["category", "object", "string"]
-    return ColumnTransformer(
-        [
-            ("numbers", numbers, make_column_selector(dtype_exclude=kinds)),
-            ("categories", words, make_column_selector(dtype_include=kinds)),
-        ]
-    )
-
-
-def _is_number(kind: Any) -> bool:
-    """Whether a DataFrame's column type is a plain NumPy number."""
-    return isinstance(kind, np.dtype) and kind.kind in "iufb"
-
-
-def _rows(trusted: Any, n: int) -> NDArray[np.int64]:
-    """Row numbers from a mask (n,) or row numbers."""
-    values = np.asarray(trusted)
-    if values.dtype == bool and values.shape == (n,):
-        values = np.flatnonzero(values)
-    if values.ndim != 1 or values.dtype.kind not in "iu" or not len(values):
-        raise UsageError(f"trusted: give a mask ({n},) or row numbers, at least one")
-    if values.min() < -n or values.max() >= n:
-        raise UsageError(f"trusted: row numbers must lie in 0..{n - 1}")
-    return values.astype(np.int64) % n
 
 
 def _squared_error(outputs: Tensor, targets: Tensor) -> Tensor:
