@@ -1,7 +1,4 @@
-"""A LightningModule on images with wrong labels: two lines turn it into a weighted one.
-
-python examples/lightning_module.py
-"""
+"""A LightningModule on images with wrong labels: two lines turn it into a weighted one."""
 
 import sys
 
@@ -9,6 +6,7 @@ import lightning.pytorch as pl
 import torch
 from torch.utils.data import DataLoader, TensorDataset
 
+import diw
 from diw.data import load
 from diw.data.split import make_split
 from diw.integrations.lightning import ImportanceWeighting
@@ -37,10 +35,11 @@ def main(quick: bool = False) -> None:
     """Train with and without weights."""
     split = make_split(load("embedded"), shift="symmetric:0.4", trusted=500, seed=0)
     rows = torch.arange(512 if quick else len(split.train))
-    train = DataLoader(TensorDataset(*split.train.take(rows)), batch_size=256, shuffle=True)
+    samples = diw.Indexed(TensorDataset(*split.train.take(rows)))  # to be remembered
+    train = DataLoader(samples, batch_size=256, shuffle=True)
     test = DataLoader(TensorDataset(*split.test.take(torch.arange(len(split.test)))), 1000)
     trusted = split.trusted.take(torch.arange(500))
-    for method in ("uniform", "diw"):
+    for method in ("uniform", "remember"):
         pl.seed_everything(0, verbose=False)
         weighting = ImportanceWeighting(trusted, method, network="net")  # (2)
         trainer = pl.Trainer(

@@ -33,8 +33,8 @@ def main(quick: bool = False) -> None:
     X, y, flipped = table(300 if quick else 3000, wrong=0.3, seed=0)
     X_trusted, y_trusted, _ = table(60, wrong=0.0, seed=1)
     X_test, y_test, _ = table(2000, wrong=0.0, seed=2)
-    for method in ("uniform", "diw"):
-        model = DIWClassifier(method, steps=40 if quick else None, random_state=0)
+    for method in ("uniform", "remember"):
+        model = DIWClassifier(method, steps=100 if quick else None, random_state=0)
         model.fit(X, y, X_trusted, y_trusted)
         print(f"{method:8} test accuracy {model.score(X_test, y_test):.3f}")
     first = model.suspects_[:50]

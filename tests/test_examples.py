@@ -15,4 +15,4 @@ def test_an_example_runs_and_is_short(example, tmp_path, monkeypatch, capsys) ->
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", [str(example), "--quick"])
     runpy.run_path(str(example), run_name="__main__")
-    assert "diw" in capsys.readouterr().out
+    assert "test accuracy" in capsys.readouterr().out

@@ -91,6 +91,18 @@ def test_it_is_the_plain_loop(tmp_path) -> None:
         torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-5)
 
 
+def test_samples_are_remembered_without_a_column_of_their_numbers(tmp_path) -> None:
+    """The default method: the Trainer's batches say which samples they hold."""
+    ours = trainer(tmp_path, bert(), "remember", num_train_epochs=2)
+    [batch, *_] = ours.get_train_dataloader()
+    assert sorted(batch) == ["attention_mask", "index", "input_ids", "labels"]
+    numbers = [int(i) for batch in ours.get_train_dataloader() for i in batch["index"]]
+    assert sorted(numbers) == list(range(64))
+    ours.train()  # a DIWWarning that there is no index would fail here
+    assert ours.objective.t == 4
+    assert ours.evaluate(sentences(20, 0.0, seed=2))["eval_loss"] > 0
+
+
 def test_a_checkpoint_resumes_the_weights(tmp_path) -> None:
     numbered = [{**row, "index": i} for i, row in enumerate(sentences(64, 0.3, seed=0))]
 

@@ -258,8 +258,20 @@ def test_weighted_says_what_it_needs() -> None:
         _ = Weighted(LogisticRegression()).nothing
 
 
+def test_a_regressor_matches_losses_without_a_word() -> None:
+    """The default method needs classes; without them it matches losses, which is what is done."""
+    X = np.random.default_rng(0).normal(size=(80, 3))
+    y = X @ [1.0, 2.0, 3.0]
+    found = [
+        DIWRegressor(*method, **LIGHT).fit(X, y, trusted=np.arange(20)).weights_
+        for method in ([], ["diw"])
+    ]
+    np.testing.assert_array_equal(*found)
+
+
 def test_without_the_extra_one_line_says_what_to_install(monkeypatch) -> None:
     monkeypatch.setitem(sys.modules, "sklearn", None)
+    monkeypatch.setitem(sys.modules, "sklearn.base", None)
     monkeypatch.delitem(sys.modules, "diw.integrations.sklearn")
     with pytest.raises(ImportError, match=r"is not installed: pip install 'diw\[sklearn\]'$"):
         _ = diw.DIWClassifier

@@ -7,13 +7,16 @@ from typing import Any
 
 import torch
 from torch import nn
+from torch.utils.data import IterableDataset
 
 from diw.diagnostics import weight_summary
 from diw.errors import UsageError
 from diw.integrations import missing
 from diw.objective import Objective
+from diw.records.spec import DEFAULT_METHOD
 from diw.step.batch import LABELS
 from diw.step.probe import unwrap
+from diw.step.rows import Indexed
 from diw.weighting import Weighting
 
 try:
@@ -25,7 +28,8 @@ except ImportError:
 STATE = "diw.pt"
 """The objective's state, in the folder of a checkpoint."""
 INDEX = "index"
-"""The column that says which training sample a row is, for methods that remember samples."""
+"""The column that says which training sample a row is, for methods that remember samples. A
+map-style data set without it gets it here."""
 
 
 class WeightedTrainer(Trainer):
@@ -37,7 +41,7 @@ class WeightedTrainer(Trainer):
     Example:
         >>> trainer = WeightedTrainer(
         ...     model=model, args=args, train_dataset=train, data_collator=collator,
-        ...     trusted_dataset=trusted, method="diw",
+        ...     trusted_dataset=trusted,
         ... )
     """
 
@@ -45,7 +49,7 @@ class WeightedTrainer(Trainer):
         self,
         *args: Any,
         trusted_dataset: Any = None,
-        method: str | Weighting = "diw",
+        method: str | Weighting = DEFAULT_METHOD,
         objective_options: Mapping[str, Any] | None = None,
         **kwargs: Any,
     ):
@@ -54,8 +58,7 @@ class WeightedTrainer(Trainer):
         Args:
             args: As for `Trainer`.
             trusted_dataset: The trusted samples: a data set like `train_dataset`.
-            method: A method's name or an instance. Methods that remember samples need a column
-                `index` in the training data.
+            method: A method's name or an instance.
             objective_options: Other arguments of `diw.Objective`: `criterion`, `unit`, `seed`, …
             kwargs: As for `Trainer`.
         """
@@ -90,6 +93,17 @@ class WeightedTrainer(Trainer):
                 raise UsageError(f"resume_from_checkpoint: {found} was not written with weights")
             self.objective.load_state_dict(torch.load(state, weights_only=True))
         return super().train(resume_from_checkpoint, *args, **kwargs)
+
+    def get_train_dataloader(self) -> Any:
+        """As `Trainer`'s; its batches also say which training samples they hold."""
+        dataset, collate = self.train_dataset, self.data_collator
+        if not _lacks_index(dataset):
+            return super().get_train_dataloader()
+        self.train_dataset, self.data_collator = Indexed(dataset), _with_index(collate)
+        try:
+            return super().get_train_dataloader()
+        finally:
+            self.train_dataset, self.data_collator = dataset, collate
 
     def compute_loss(
         self,
@@ -145,6 +159,25 @@ class _Clock(TrainerCallback):
         folder = Path(args.output_dir) / f"checkpoint-{state.global_step}"
         if state.is_world_process_zero and folder.is_dir():
             torch.save(self._objective.state_dict(), folder / STATE)
+
+
+def _lacks_index(dataset: Any) -> bool:
+    """Whether it is a map-style data set of mappings that do not say which sample they are."""
+    if isinstance(dataset, IterableDataset) or not hasattr(dataset, "__getitem__"):
+        return False
+    first = dataset[0] if len(dataset) else None
+    return isinstance(first, Mapping) and INDEX not in first
+
+
+def _with_index(collate: Callable[[list[Any]], Any]) -> Callable[..., Any]:
+    """A collate function that keeps the index, whatever `collate` makes of the other columns."""
+
+    def collated(samples: list[Any]) -> Any:
+        index = torch.tensor([sample[INDEX] for sample in samples])
+        others = [{n: v for n, v in sample.items() if n != INDEX} for sample in samples]
+        return {**collate(others), INDEX: index}
+
+    return collated
 
 
 def _known_columns(network: nn.Module, collate: Callable[[list[Any]], Any]) -> Callable[..., Any]:

@@ -9,6 +9,7 @@ from diw.diagnostics import weight_summary
 from diw.errors import UsageError
 from diw.integrations import missing
 from diw.objective import Objective
+from diw.records.spec import DEFAULT_METHOD
 from diw.weighting import Weighting
 
 try:
@@ -33,7 +34,7 @@ class ImportanceWeighting(pl.Callback):
     def __init__(
         self,
         trusted: Any,
-        method: str | Weighting = "diw",
+        method: str | Weighting = DEFAULT_METHOD,
         *,
         network: str | None = None,
         log: str | None = "diw/",

@@ -19,8 +19,10 @@ from diw.integrations.fitting import Schedule, fit_in_steps
 from diw.integrations.tables import encoder, is_number, row_numbers
 from diw.models import make_model
 from diw.objective import Objective
+from diw.records.spec import DEFAULT_METHOD
 from diw.seeding import derive
-from diw.weighting import Weighting
+from diw.weighting import Weighting, make
+from diw.weighting.remember import Remember
 
 try:
     from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
@@ -48,7 +50,7 @@ class _Learner(BaseEstimator):
 
     def __init__(
         self,
-        method: str | Weighting = "diw",
+        method: str | Weighting = DEFAULT_METHOD,
         module: Module = None,
         *,
         steps: int | None = None,
@@ -116,21 +118,22 @@ class _Learner(BaseEstimator):
         torch.manual_seed(derive(seed, "init"))
         model = _make_module(self.module, tuple(inputs.shape[1:]), self._outputs()).to(self.device)
         rows = torch.as_tensor(self.trusted_)
-        objective = Objective(
-            model,
-            copy.deepcopy(self.method),
-            (inputs[rows], targets[rows]),
-            criterion=self._criterion(),
-            train=(inputs, targets),
-            trusted_batch_size=self.batch_size,
-            seed=seed,
-        )
         schedule = Schedule.of(
             len(inputs),
             steps=self.steps,
             batch_size=self.batch_size,
             learning_rate=self.learning_rate,
             weight_decay=self.weight_decay,
+        )
+        objective = Objective(
+            model,
+            self._weighting(schedule),
+            (inputs[rows], targets[rows]),
+            criterion=self._criterion(),
+            train=(inputs, targets),
+            trusted_index=rows,
+            trusted_batch_size=self.batch_size,
+            seed=seed,
         )
 
         def take(index: Tensor) -> tuple[Tensor, Tensor]:
@@ -143,6 +146,16 @@ class _Learner(BaseEstimator):
         low = self.weights_ < SUSPECT * self.weights_.mean()
         order = np.argsort(self.weights_, kind="stable")
         self.suspects_: NDArray[np.int64] = order[low[order]]
+
+    def _weighting(self, schedule: Schedule) -> Weighting:
+        """The method; one that is given by name has a warm-up that suits the schedule."""
+        if not isinstance(self.method, str):
+            return copy.deepcopy(self.method)
+        method = make(self.method)
+        longest = method.fields().get("warmup_steps")
+        if not longest:
+            return method
+        return make(method.name, {"warmup_steps": min(longest, schedule.steps // 10)})
 
     def _forward(self, X: Any) -> Tensor:
         """The network's outputs for X, float32 on the CPU."""
@@ -240,12 +253,13 @@ class _Learner(BaseEstimator):
 class DIWClassifier(ClassifierMixin, _Learner):
     """A network classifier that learns how much each training sample should count.
 
-    Dynamic importance weighting (Fang et al. 2020), or another method of diw: the weights make the
-    training samples look like a few trusted ones. Numbers are standardised, categories
-    one-hot, missing values at the mean.
+    By the default method of diw, `remember`, by dynamic importance weighting (`"diw"`, Fang et al.
+    2020), or another one: the weights make the training samples look like a few trusted ones.
+    Numbers are standardised, categories one-hot, missing values at the mean.
 
     Args:
-        method: A method's name (`diw methods`), or an instance with its fields set.
+        method: A method's name (`diw methods`), or an instance with its fields set. Of one that is
+            given by name, a warm-up in steps takes a tenth of the steps at most.
         module: The network: a factory that takes `shape` and `num_classes`, an `nn.Module`, which
             is copied, or a name; None for a perceptron with two hidden layers of 128.
         steps: Steps of AdamW; None for 30 passes over X, but 300 steps at least.
@@ -307,7 +321,8 @@ class DIWRegressor(RegressorMixin, _Learner):
     """A network regressor that learns how much each training sample should count.
 
     As `DIWClassifier`, with squared errors of standardised targets, which are also what is
-    matched. Methods that match each class alone (-F) do not apply.
+    matched: `remember`, the default of diw, needs classes, and without them it matches losses as
+    `diw` does. Methods that match each class alone (-F) do not apply.
 
     Args:
         method: As for `DIWClassifier`, and so are the others.
@@ -327,6 +342,11 @@ class DIWRegressor(RegressorMixin, _Learner):
         trusted_: Rows of the trusted samples in X followed by X_trusted.
         module_: The trained network.
     """
+
+    def _weighting(self, schedule: Schedule) -> Weighting:
+        """As asked; where that needs classes, what it would match instead, without a warning."""
+        method = super()._weighting(schedule)
+        return make("diw") if isinstance(method, Remember) else method
 
     def predict(self, X: Any) -> NDArray[np.float32]:
         """The predicted number, (n,)."""
