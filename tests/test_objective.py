@@ -310,3 +310,30 @@ def test_a_wrapped_model_given_at_the_start_runs_the_training_forward() -> None:
         objective.start_epoch(2)
         objective(samples(16))
     assert calls == [16, 16]
+
+
+def epochs_of(objective: Objective, batches: list[tuple[torch.Tensor, torch.Tensor]]) -> None:
+    for epoch in (1, 2, 3):
+        objective.start_epoch(epoch)
+        for batch in batches:
+            objective(batch).loss.backward()
+            objective.after_step()
+
+
+@pytest.mark.parametrize("method", ["diw", "remember"])
+def test_trusted_samples_that_are_not_trained_on_are_said_once(method: str) -> None:
+    batches = [(*samples(16, seed=t), torch.arange(16 * t, 16 * t + 16)) for t in range(3)]
+    objective = Objective(plain_network(), method, samples(10, seed=9))
+    with pytest.warns(diw.errors.DIWWarning, match="trusted: the trusted samples were") as said:
+        epochs_of(objective, batches)
+    assert len(said) == 1
+
+
+@pytest.mark.filterwarnings("error")
+def test_trusted_samples_that_are_trained_on_are_not_said() -> None:
+    inputs, targets = samples(16, seed=1)
+    batches = [(inputs, targets), samples(16, seed=2)]
+    epochs_of(Objective(plain_network(), "diw", (inputs[:10], targets[:10])), batches)
+    epochs_of(Objective(plain_network(), "uniform", samples(10, seed=9)), batches)
+    with pytest.raises(diw.errors.DIWWarning, match="trusted: the trusted samples were"):
+        epochs_of(Objective(plain_network(), "diw", samples(10, seed=9)), batches)

@@ -13,6 +13,7 @@ from diw.records.spec import DEFAULT_METHOD
 from diw.step.batch import Batch, Criterion, ModelOutput, Weights, first_tensor
 from diw.step.criteria import OfLogits, ToLogits, cross_entropy, logits_of
 from diw.step.memory import Memory
+from diw.step.overlap import Overlap
 from diw.step.probe import is_mode_free, unwrap
 from diw.step.rows import Collate, as_rows
 from diw.step.step import Step, Surroundings
@@ -193,6 +194,8 @@ class Objective:
         """The weights of the latest call, for logging."""
         self._prepared = False
         self._said_no_epoch = False
+        unknown = self.method.by_losses and task.trusted_places is None and world.size == 1
+        self._overlap = Overlap() if unknown else None
 
     @property
     def steps_per_trusted_pass(self) -> int:
@@ -210,6 +213,9 @@ class Objective:
             if start is not None:
                 self.network.load_state_dict(start)
             self._prepared = True
+            places = self.task.trusted_places
+            if self.method.by_losses and places is not None and not len(places):
+                self._say_not_trained_on("are not trained on")
 
     def __call__(
         self,
@@ -231,6 +237,8 @@ class Objective:
         step = self.step(batch, model, outputs, fits=True)
         weights = self._weigh(step)
         self._say_no_epoch()
+        if self._overlap is not None and self.epoch == 1:
+            self._overlap.see(step.train)
         total: Tensor | None = None
         count = 0
         # Ones are not multiplied away: w ℓ = ℓ exactly, so uniform weights are plain training.
@@ -292,6 +300,10 @@ class Objective:
         """Start epoch `epoch`, from 1; warm-up, random weights and noise depend on it."""
         if epoch < 1:
             raise UsageError(f"epoch: epochs count from 1, and this is {epoch}")
+        if epoch > 1 and self._overlap is not None:
+            if self._overlap.found(self.task.trusted) is False:
+                self._say_not_trained_on("were not among the training samples of the first epoch")
+            self._overlap = None
         self.epoch = epoch
 
     def after_step(self) -> None:
@@ -335,6 +347,15 @@ class Objective:
                 DIWWarning,
                 stacklevel=3,
             )
+
+    def _say_not_trained_on(self, what: str) -> None:
+        warnings.warn(
+            f"trusted: the trusted samples {what}, so {self.method.name} compares the losses of "
+            "unseen samples with those of training samples, and takes wrong labels for right ones; "
+            "add them to the training set (and give their places, trusted_index=…)",
+            DIWWarning,
+            stacklevel=3,
+        )
 
     def _step(
         self, train: Batch, model: nn.Module | None, outputs: ModelOutput, fits: bool = False

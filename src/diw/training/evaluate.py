@@ -24,7 +24,7 @@ def evaluate(model: nn.Module, data: Dataset) -> Row:
         assert batch.targets is not None
         right = outputs.values.argmax(1) == batch.targets
         hits += torch.bincount(batch.targets[right].cpu(), minlength=data.num_classes)
-        confidences.append(outputs.values.double().softmax(1).amax(1).cpu())
+        confidences.append(outputs.values.double().softmax(1).amax(1).nan_to_num().cpu())
         rights.append(right.cpu())
     counts = data.class_counts
     recalls = (hits.double() / counts)[counts > 0]

@@ -30,7 +30,8 @@ class Task(Protocol):
 
     @property
     def trusted_places(self) -> Tensor | None:
-        """Places (m,) of the trusted samples in the training set; None where they are not in it."""
+        """Places (m,) of the trusted samples in the training set; empty where they are kept out of
+        it, None where the host does not know."""
         ...
 
     @property
@@ -75,6 +76,10 @@ class Weighting(ABC):
     aliases: ClassVar[tuple[str, ...]] = ()
     trains_on: ClassVar[str] = "train"
     """"train", or "trusted" for a method that leaves the training data alone."""
+
+    by_losses: ClassVar[bool] = False
+    """Whether it compares losses of training and trusted samples, or what the network predicts for
+    their labels; then the trusted samples have to be trained on too."""
 
     worldwide: ClassVar[bool] = True
     """Whether it weighs the samples of all processes together, where there are several."""

@@ -14,7 +14,7 @@ Each choice adds a little behaviour and the fields it needs to `Matching`.
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from torch import Tensor, nn
 
@@ -110,6 +110,8 @@ class Matching(MatchOptions, Weighting):
 @dataclass(kw_only=True)
 class LossValues(Matching):
     """π(x, y) = ℓ(f(x), y), one number per sample."""
+
+    by_losses: ClassVar[bool] = True
 
     @property
     def transform(self) -> Transform:

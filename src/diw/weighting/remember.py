@@ -62,6 +62,7 @@ class Remember(Weighting):
     """
 
     name: ClassVar[str] = "remember"
+    by_losses: ClassVar[bool] = True
     worldwide: ClassVar[bool] = False
 
     warmup_steps: int = 200
