@@ -88,7 +88,7 @@ def test_every_claim_has_a_computed_verdict(smoke) -> None:
         for claim in experiment.claims:
             assert f"- {claim['text']} " in out
             assert f"- {claim['text']} " in (folder / name / f"{name}.md").read_text()
-    assert page.count("data:image/png;base64,") == 9
+    assert page.count("data:image/png;base64,") == 10
     assert "synthetic" in page
     assert "http" not in page.replace("http-equiv", "")
     assert "diw is best on average (too few trials for a test)" in out

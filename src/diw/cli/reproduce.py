@@ -146,8 +146,8 @@ def _list() -> None:
 
     for experiment in catalogue().values():
         sizes = ", ".join(f"{scale} {len(plan(experiment, scale))}" for scale in SCALES)
-        click.echo(f"{experiment.name:16}{experiment.title} ({experiment.source}); cells: {sizes}")
-        click.echo(f"{'':16}{experiment.about}")
+        click.echo(f"{experiment.name:18}{experiment.title} ({experiment.source}); cells: {sizes}")
+        click.echo(f"{'':18}{experiment.about}")
 
 
 def _tell(
