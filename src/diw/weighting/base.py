@@ -31,7 +31,8 @@ class Task(Protocol):
     @property
     def trusted_places(self) -> Tensor | None:
         """Places (m,) of the trusted samples in the training set; empty where they are kept out of
-        it, None where the host does not know."""
+        it, None where the host does not know.
+        """
         ...
 
     @property
