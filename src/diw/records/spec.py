@@ -54,7 +54,7 @@ class Recipe:
     100 and 101, which no default uses).
     """
 
-    epochs: int = 45
+    epochs: int = 75
     """Passes over the training data (for `clean`, over the trusted data)."""
     batch_size: int = 256
     """Training samples per step."""
@@ -68,7 +68,7 @@ class Recipe:
     """SGD's momentum; the paper uses none and ten times the epochs."""
     weight_decay: float = 1e-4
     """L2 penalty of the optimiser."""
-    schedule: str = "step:40:0.1"
+    schedule: str = "step:30:0.3"
     """"constant", "step:EPOCHS:FACTOR", "exponential:FACTOR" or "cosine" (to zero at the end),
     applied epoch by epoch."""
     ramp: int = 4
