@@ -7,7 +7,7 @@ INSTALL := $(BIN)/python -m pip install --quiet -c constraints.txt
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint bench soak-solver soak-kill soak-pairs soak-fuzz test-lowest sbom clean
+.PHONY: help run test lint bench soak-solver soak-kill soak-pairs soak-fuzz test-lowest docs docs-open sbom clean
 
 help:  ## Show what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -37,6 +37,14 @@ lint: $(VENV)/.dev  ## Check style, types, the direction of imports and dead cod
 
 test: lint  ## Lint, then run every test
 	$(ONE_THREAD) $(BIN)/pytest -n 2
+
+# Warnings are errors; then every link inside is followed, and nothing may come from the network.
+docs: $(VENV)/.dev  ## Build the site into docs/_build/html
+	$(ONE_THREAD) $(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going docs docs/_build/html -d docs/_build/doctrees
+	$(BIN)/python scripts/check_site.py docs/_build/html
+
+docs-open: docs  ## Build the site and say where it is
+	@echo "open file://$(CURDIR)/docs/_build/html/index.html"
 
 bench: $(VENV)/.dev  ## Measure speed and memory against peers in the same run
 	$(ONE_THREAD) $(BIN)/python -m benchmarks
@@ -68,4 +76,4 @@ sbom: $(VENV)/.run  ## List what the core needs: docs/licences.md, and an SBOM (
 	$(BIN)/python scripts/list_dependencies.py docs/licences.md dist/sbom.json
 
 clean:  ## Remove the virtual environment and caches
-	rm -rf $(VENV) $(LOWEST) .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) $(LOWEST) docs/_build docs/gallery docs/repository .pytest_cache .ruff_cache .import_linter_cache .hypothesis

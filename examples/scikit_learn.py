@@ -1,47 +1,60 @@
-"""A table whose labels are partly wrong, in scikit-learn: DIWClassifier against plain training.
+"""A pipeline of scikit-learn
+==========================
 
-python examples/scikit_learn.py
+``DIWClassifier`` is an estimator like any other: it stands at the end of a pipeline, its
+parameters can be searched, and trusted rows are a mask that cross-validation splits along with
+the data.
 """
 
 import sys
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from sklearn.compose import make_column_transformer
 from sklearn.metrics import roc_auc_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from diw import DIWClassifier
 
+QUICK = "--quick" in sys.argv
 
-def table(n: int, wrong: float, seed: int) -> tuple[pd.DataFrame, pd.Series, np.ndarray]:
-    """Numbers and words, labels "high" and "low", and which of them are wrong."""
-    generator = np.random.default_rng(seed)
+
+# %%
+# Numbers and words, the labels "high" and "low", and which of them are wrong.
+def table(n: int, wrong: float, seed: int) -> tuple[pd.DataFrame, np.ndarray, np.ndarray]:
+    """A DataFrame, its given labels, and a mask of the wrong ones."""
+    rng = np.random.default_rng(seed)
+    colour = rng.choice(["red", "green", "blue"], n)
     rows = pd.DataFrame(
-        {
-            "size": generator.normal(0, 10, n),
-            "age": generator.normal(40, 3, n),
-            "colour": pd.Categorical(generator.choice(["red", "green", "blue"], n)),
-        }
+        {"size": rng.normal(0, 10, n), "age": rng.normal(40, 3, n), "colour": colour}
     )
-    score = rows["size"] / 10 + (rows["age"] - 40) / 3 + 2 * (rows["colour"] == "red")
-    high = (score > 0.7).to_numpy()
-    flipped = generator.random(n) < wrong
-    return rows, pd.Series(np.where(high ^ flipped, "high", "low")), flipped
+    high = rows["size"] / 10 + (rows["age"] - 40) / 3 + 2 * (colour == "red") > 0.7
+    flipped = rng.random(n) < wrong
+    return rows, np.where(high ^ flipped, "high", "low"), flipped
 
 
-def main(quick: bool = False) -> None:
-    """Train with and without weights, and print what the weights found."""
-    X, y, flipped = table(300 if quick else 3000, wrong=0.3, seed=0)
-    X_trusted, y_trusted, _ = table(60, wrong=0.0, seed=1)
-    X_test, y_test, _ = table(2000, wrong=0.0, seed=2)
-    for method in ("uniform", "remember"):
-        model = DIWClassifier(method, steps=100 if quick else None, random_state=0)
-        model.fit(X, y, X_trusted, y_trusted)
-        print(f"{method:8} test accuracy {model.score(X_test, y_test):.3f}")
-    first = model.suspects_[:50]
-    auroc = roc_auc_score(~flipped, model.weights_)
-    print(f"AUROC of the weights, right against wrong labels: {auroc:.3f}")
-    print(f"wrong labels among the first {len(first)} suspects: {flipped[first].mean():.0%}")
+X, y, flipped = table(300 if QUICK else 2000, wrong=0.3, seed=0)
+X_test, y_test, _ = table(1000, wrong=0.0, seed=2)
 
+# %%
+# Someone has checked the first 60 rows: their labels are right, and the mask says so.
+right = table(len(X), wrong=0.0, seed=0)[1]
+trusted = np.arange(len(X)) < 60
+y[trusted], flipped[trusted] = right[trusted], False
 
-if __name__ == "__main__":
-    main(quick="--quick" in sys.argv)
+# %%
+# The same pipeline with plain and with weighted training.
+for method in ("uniform", "diw"):
+    columns = make_column_transformer(
+        (StandardScaler(), ["size", "age"]), (OneHotEncoder(), ["colour"])
+    )
+    learner = DIWClassifier(method, steps=40 if QUICK else 600, random_state=0)
+    model = make_pipeline(columns, learner).fit(X, y, diwclassifier__trusted=trusted)
+    print(f"{method:8} test accuracy {model.score(X_test, y_test):.3f}")
+print(f"AUROC of the weights, right against wrong: {roc_auc_score(~flipped, learner.weights_):.3f}")
+for name, of in (("right labels", ~flipped), ("wrong labels", flipped)):
+    plt.hist(learner.weights_[of].clip(max=3), bins=40, alpha=0.6, label=name)
+plt.xlabel("weight"), plt.ylabel("rows"), plt.legend()
+plt.show()
