@@ -53,6 +53,7 @@ sphinx_gallery_conf = {
     "download_all_examples": False,
     "show_signature": False,
     "show_memory": False,
+    "write_computation_times": False,
     "min_reported_time": 3600,
     "remove_config_comments": True,
     "plot_gallery": True,

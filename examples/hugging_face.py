@@ -40,8 +40,9 @@ def collate(samples: list[dict]) -> dict:
     return {"input_ids": ids, "attention_mask": torch.ones_like(ids), "labels": labels}
 
 
-data = {"train_dataset": sentences(64 if QUICK else 500, 0.33, seed=0), "data_collator": collate}
-data |= {"trusted_dataset": sentences(60, 0.0, seed=1), "eval_dataset": sentences(300, 0.0, 2)}
+trusted, test = sentences(60, 0.0, seed=1), sentences(300, 0.0, seed=2)
+train = trusted + sentences(64 if QUICK else 500, 0.33, seed=0)  # both are trained on
+data = {"train_dataset": train, "trusted_dataset": trusted, "data_collator": collate}
 options = {"num_train_epochs": 1 if QUICK else 20, "learning_rate": 2e-3, "report_to": []}
 options |= {"disable_tqdm": True, "logging_strategy": "no", "save_strategy": "no"}
 for method in ("uniform", "diw"):
@@ -52,9 +53,8 @@ for method in ("uniform", "diw"):
         args = TrainingArguments(folder, per_device_train_batch_size=64, **options)
         trainer = WeightedTrainer(model=model, args=args, method=method, **data)
         trainer.train()
-        found = trainer.predict(data["eval_dataset"])
+        found = trainer.predict(test)
     right = (found.predictions.argmax(1) == found.label_ids).mean()
     plt.bar(method, right)
     print(f"{method:8} test accuracy {right:.3f}")
-plt.ylabel("test accuracy")
-plt.show()
+plt.ylabel("test accuracy"), plt.show()

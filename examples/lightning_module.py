@@ -11,8 +11,9 @@ import sys
 import lightning.pytorch as pl
 import matplotlib.pyplot as plt
 import torch
-from torch.utils.data import DataLoader, TensorDataset
+from torch.utils.data import ConcatDataset, DataLoader, TensorDataset
 
+from diw import Indexed
 from diw.data import load
 from diw.data.split import make_split
 from diw.integrations.lightning import ImportanceWeighting
@@ -23,9 +24,7 @@ OFF = ("logger", "enable_checkpointing", "enable_model_summary", "enable_progres
 logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
 
 
-class Classifier(pl.LightningModule):
-    """As anyone has it, except for the marked line."""
-
+class Classifier(pl.LightningModule):  # as anyone has it, except for (1)
     def __init__(self) -> None:
         super().__init__()
         self.net, self.curve = MLP((1, 28, 28), 10), []
@@ -41,16 +40,16 @@ class Classifier(pl.LightningModule):
         return torch.optim.AdamW(self.parameters(), lr=2e-3)
 
 
-# 2,000 images, of which 40% have a wrong label.
-split = make_split(load("embedded"), shift="symmetric:0.4", trusted=200, seed=0)
-rows = torch.arange(512 if QUICK else 2000)
-train = DataLoader(TensorDataset(*split.train.take(rows)), batch_size=100, shuffle=True)
-test = DataLoader(TensorDataset(*split.test.take(torch.arange(len(split.test)))), 2000)
-trusted = split.trusted.take(torch.arange(200))
+# 2,000 images, of which 40% have a wrong label, and 200 trusted ones
+split = make_split(load(), shift="symmetric:0.4", trusted=200, seed=0, trusted_in_train=False)
+trusted = TensorDataset(*split.trusted.take(torch.arange(200)))
+noisy = TensorDataset(*split.train.take(torch.arange(300 if QUICK else 2000)))
+train = DataLoader(Indexed(ConcatDataset([trusted, noisy])), batch_size=100, shuffle=True)
+test = DataLoader(TensorDataset(*split.test.take(torch.arange(2000))), 2000)
 
 for method in ("uniform", "diw"):
     pl.seed_everything(0, verbose=False)
-    weighting = ImportanceWeighting(trusted, method, network="net")  # (2)
+    weighting = ImportanceWeighting(trusted, method, network="net", trusted_index=range(200))  # (2)
     options = {"max_epochs": 2 if QUICK else 20, "num_sanity_val_steps": 0, "accelerator": "cpu"}
     trainer = pl.Trainer(callbacks=[weighting], **options, **dict.fromkeys(OFF, False))
     trainer.fit(model := Classifier(), train, test)

@@ -1,10 +1,10 @@
 """Draw the idea in two dimensions: losses, matched weights and the boundary, epoch by epoch.
 
-    python scripts/draw_idea.py docs/_static/idea.html
+    python scripts/draw_idea.py docs/figures/idea.html
 
-Trains a small network on a toy with 40% wrong labels, without weights and with `diw`, and writes one
-fragment of HTML with everything in it: `scripts/idea_template.html` with the recorded numbers, each
-as one character. It is part of the first page of the site, and works by itself, too.
+Trains a small network on a toy with 40% wrong labels, without weights and with `diw`, and writes
+one fragment of HTML with everything in it: `scripts/idea_template.html` with the recorded numbers,
+each as one character. It is part of the first page of the site, and works by itself, too.
 """
 
 import json
@@ -21,7 +21,7 @@ from torch.utils.data import DataLoader, TensorDataset
 import diw
 
 DIGITS = string.ascii_uppercase + string.ascii_lowercase + string.digits + "-_"
-TRAIN, TRUSTED, WRONG = 320, 40, 0.4
+TRAIN, TRUSTED, WRONG = 320, 50, 0.4
 EPOCHS, EVERY = 60, 2
 GRID = (36, 27)
 LEFT, RIGHT, LOW, HIGH = -1.6, 2.6, -1.5, 1.65
@@ -48,6 +48,8 @@ def record(method: str) -> dict[str, object]:
     generator = np.random.default_rng(3)
     (x, right), trusted, test = (moons(n, generator) for n in (TRAIN, TRUSTED, 2000))
     wrong = torch.tensor(generator.random(TRAIN) < WRONG)
+    x, right = torch.cat([x, trusted[0]]), torch.cat([right, trusted[1]])  # trained on, too
+    wrong = torch.cat([wrong, torch.zeros(TRUSTED, dtype=torch.bool)])
     y = torch.where(wrong, 1 - right, right)
     across, up = np.linspace(LEFT, RIGHT, GRID[0]), np.linspace(HIGH, LOW, GRID[1])
     plane = torch.tensor(np.stack(np.meshgrid(across, up), -1).reshape(-1, 2)).float()

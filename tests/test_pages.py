@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.own_data import diw
+from tests.test_readme import BROUGHT
 
 DOCS = Path(__file__).parents[1] / "docs"
 ELSEWHERE = {"own-data.md"}  # its code needs what its commands make: test_own_data_page.py
@@ -35,6 +36,8 @@ for name, found in PAGES.items():
 def test_the_code_of_a_page_runs(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
+    if page == "index.md":  # shows the loop alone
+        exec(BROUGHT + "import diw; x_trusted, y_trusted = x[:64], y[:64]", names)
     for number, (language, block) in enumerate(PAGES[page]):
         if language == "python":
             exec(compile(block, f"{page}, block {number}", "exec"), names)

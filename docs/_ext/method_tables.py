@@ -69,7 +69,7 @@ def figures_table(name: str) -> str:
     head = "| data | shift | scale | seeds | last % | best % † | paper's last % |"
     note = (
         "Test accuracy of the last epoch, mean (standard deviation); † of the best epoch, which "
-        "peeks at the test set. The paper's numbers are those of its whole protocol; at `cpu` scale "
+        "peeks at the test set. The paper's numbers are of its whole protocol; at `cpu` scale "
         "training is far shorter, so compare methods with each other, not with the paper."
     )
     return "\n".join([head, "|---|---|---|---:|---:|---:|---:|", *rows, "", note])
