@@ -34,11 +34,11 @@ def fields_table(name: str) -> str:
 def cost_line(name: str) -> str:
     """What a step costs, relative to plain training, as benchmarked."""
     measured = json.loads(STEPS.read_text(encoding="utf-8"))
-    ratio = measured["methods"][name]["ratio_to_uniform"]
+    ratio = measured["step over uniform"][name]
     return (
         f"A step takes **{ratio:.1f} times** as long as one of plain training "
-        f"(LeNet-5, batches of {measured['batch']}, trusted ones of {measured['trusted_batch']}, "
-        f"one thread of a {measured['machine']['model']}; `python -m benchmarks steps`)."
+        "(LeNet-5, batches and trusted batches of 256, one thread of a processor of the kind "
+        f"{measured['machine']['model']}; `python -m benchmarks steps`)."
     )
 
 

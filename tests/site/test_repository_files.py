@@ -38,7 +38,9 @@ def test_the_support_policy_names_the_versions_that_are_required() -> None:
     page = (ROOT / "docs/policy.md").read_text()
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     shown = {"Python": project["requires-python"].lstrip(">=")}
-    wanted = project["dependencies"] + sum(project["optional-dependencies"].values(), [])
+    wanted = [*project["dependencies"]]
+    for extra in project["optional-dependencies"].values():
+        wanted += extra
     floors = dict(entry.split(">=") for entry in wanted if ">=" in entry)
     names = ("torch", "numpy", "scipy", "scikit-learn", "lightning", "transformers")
     shown |= {name: floors[name] for name in names}
