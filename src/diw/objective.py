@@ -123,10 +123,6 @@ class Objective:
             raise UsageError(f'reduction: must be "mean" or "sum", not {reduction!r}')
         if probe not in ("auto", "shared", "separate"):
             raise UsageError(f'probe: must be "auto", "shared" or "separate", not {probe!r}')
-        if world.size > 1 and not (make(method) if isinstance(method, str) else method).worldwide:
-            raise UsageError(
-                f"world: {method} weighs the samples of one process only; leave world out"
-            )
         if unit not in ("sample", "token"):
             raise UsageError(f'unit: must be "sample" or "token", not {unit!r}')
         self.method = make(method) if isinstance(method, str) else method

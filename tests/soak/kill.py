@@ -14,6 +14,7 @@ import os
 import random
 import shutil
 import signal
+import socket
 import sys
 import time
 from pathlib import Path
@@ -21,6 +22,7 @@ from pathlib import Path
 import torch
 
 from diw.cli.main import main
+from diw.cli.signals import exit_on_termination
 
 OWN = ("--epochs", "6", "--device", "cpu", "--label", "status", "--model", "mlp")
 
@@ -40,6 +42,10 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "comparison": (
         *("compare", "--data", "train.csv", "--trusted", "trusted.csv", "--shift", "none", *OWN),
         *("--methods", "uniform,diw", "--seeds", "1", "--jobs", "1"),
+    ),
+    "two processes": (
+        *("torchrun", "train", "--data", "train.csv", "--trusted", "trusted.csv", *OWN),
+        *("--set", "warmup_steps=10", "--set", "every=10", "--set", "block=1"),
     ),
 }
 """What is killed; each writes to the folder `out`."""
@@ -101,8 +107,11 @@ def _one_round(folder: Path, name: str, chance: random.Random) -> int:
 
 
 def start(folder: Path, command: tuple[str, ...], out: Path) -> int:
+    # A signal that comes before the command can hear it waits.
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
     process = os.fork()
     if process:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
         return process
     try:
         os.chdir(folder)
@@ -110,13 +119,32 @@ def start(folder: Path, command: tuple[str, ...], out: Path) -> int:
         quiet = os.open(out.parent / "log", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         os.dup2(quiet, 1)
         os.dup2(quiet, 2)
+        exit_on_termination()
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        if command[0] == "torchrun":
+            command = command[1:]
+            _join_another()
         main([*command, "--out", str(out)])
+    except KeyboardInterrupt:  # before the command has begun
+        os._exit(130)
     except SystemExit as end:
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(int(end.code or 0))
     finally:
         os._exit(99)  # a traceback, or no exit
+
+
+def _join_another() -> None:
+    """Fork a second process of the same job, with the environment that torchrun gives them.
+
+    This one, the first, gets the signals; the other ends when it loses the first.
+    """
+    with socket.socket() as free:
+        free.bind(("localhost", 0))
+        port = free.getsockname()[1]
+    os.environ |= {"WORLD_SIZE": "2", "MASTER_ADDR": "localhost", "MASTER_PORT": str(port)}
+    os.environ["RANK"] = "0" if os.fork() else "1"
 
 
 def wait(process: int) -> int:

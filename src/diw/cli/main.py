@@ -1,5 +1,6 @@
 """The entry point: finds the verb, and turns failures into one line and an exit code."""
 
+import os
 import sys
 from importlib import import_module
 from typing import Any
@@ -54,6 +55,9 @@ class Verbs(click.Group):
 @click.version_option(__version__, prog_name="diw")
 def diw() -> None:
     """Importance weighting of deep networks under distribution shift."""
+    verb = click.get_current_context().invoked_subcommand
+    if int(os.environ.get("WORLD_SIZE", "1")) > 1 and verb != "train":
+        raise UsageError(f"{verb}: runs in one process; torchrun is for diw train")
 
 
 def main(arguments: list[str] | None = None) -> None:

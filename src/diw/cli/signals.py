@@ -5,6 +5,7 @@ there. So the signal is remembered: an import is left to finish, and the excepti
 afterwards, again and again until it is heard.
 """
 
+import atexit
 import signal
 import sys
 from types import FrameType
@@ -24,9 +25,10 @@ def exit_on_termination() -> None:
 
 
 def forget_termination() -> None:
-    """The exit was heard: do not repeat it."""
+    """The command is over: do not repeat an exit that was heard, nor interrupt one that is on."""
     if hasattr(signal, "setitimer"):
         signal.setitimer(signal.ITIMER_REAL, 0)
+    atexit.register(signal.signal, signal.SIGTERM, signal.SIG_IGN)
 
 
 def _terminated(_number: int, frame: FrameType | None) -> None:

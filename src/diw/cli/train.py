@@ -1,6 +1,10 @@
 """`diw train`: one method on one data set, into one run."""
 
-from collections.abc import Sequence
+import io
+import os
+import warnings
+from collections.abc import Generator, Sequence
+from contextlib import ExitStack, contextmanager, redirect_stderr
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,13 +20,14 @@ from diw.cli.options import (
     write_results,
 )
 from diw.cli.setting import read_setting, say_time, setting_options
-from diw.errors import UsageError
+from diw.errors import DIWWarning, UsageError
 from diw.records import Run, RunSpec, holding
 from diw.records.spec import DEFAULT_METHOD
 
 if TYPE_CHECKING:
     from diw.data.split import Split
     from diw.reports.summary import Summary
+    from diw.step.world import World
 
 EXAMPLES = """
 \b
@@ -32,6 +37,7 @@ Examples:
   diw train --data photos --trusted checked --test test --out model
   diw train --data train.npz --trusted checked-rows.txt --method uniform
   diw train --set bound=10 --epochs 20
+  torchrun --nproc-per-node 2 -m diw train           in two processes
 """
 
 DEFAULT_FOLDER = Path("runs/train")
@@ -69,9 +75,10 @@ def train(
     The run's folder then holds the network (model.safetensors), how it reads
     files (encoding.json), what was asked (spec.json), the metrics of each epoch
     and each sample's weights. A finished run is only reported; an interrupted
-    one goes on where it stopped.
+    one goes on where it stopped. Under torchrun the processes share each
+    mini-batch.
     """
-    from diw.experiments.execute import check_claim, claim
+    from diw.experiments.execute import bring_to_end, check_claim, claim
     from diw.experiments.sources import with_method
     from diw.reports.summary import summarise
     from diw.weighting import find, make
@@ -79,15 +86,41 @@ def train(
     name = find(method).name
     fields = _fields(name, settings)
     make(name, fields)
-    spec = with_method(read_setting(seed=seed, simulated="none", **setting), name, fields)
+    with _silent_unless_first():
+        spec = with_method(read_setting(seed=seed, simulated="none", **setting), name, fields)
     run = spec.run(DEFAULT_FOLDER) if out is None else Run(out)
+    world = _joined(spec)
+    if world.rank:
+        bring_to_end(spec, run, world)
+        return
     check_claim(spec, run, fresh=fresh)
     writable_folder(run.folder, "out")
     with holding(run.folder, timeout):  # until it is summarised: another --fresh may be waiting
         claim(spec, run, fresh=fresh)
-        _train(spec, run)
+        _train(spec, run, world)
         summary = summarise(run)
     _report(summary, json_file)
+
+
+@contextmanager
+def _silent_unless_first() -> Generator[None]:
+    """Notes on the data are said once, by the first process of those that torchrun started."""
+    with ExitStack() as stack:
+        if int(os.environ.get("RANK", "0")):
+            stack.enter_context(redirect_stderr(io.StringIO()))
+        yield
+
+
+def _joined(spec: RunSpec) -> "World":
+    """This process and those that `torchrun` started with it; all but the first are silent."""
+    from diw.step.world import joined
+
+    world = joined()
+    if world.size > 1 and spec.device != "cpu":
+        raise UsageError("device: several processes train on the CPU only; add --device cpu")
+    if world.rank:
+        warnings.simplefilter("ignore", DIWWarning)
+    return world
 
 
 def _fields(method: str, settings: Sequence[str]) -> dict[str, str]:
@@ -100,7 +133,7 @@ def _fields(method: str, settings: Sequence[str]) -> dict[str, str]:
     return fields.get(method, {})
 
 
-def _train(spec: RunSpec, run: Run) -> None:
+def _train(spec: RunSpec, run: Run, world: "World") -> None:
     from diw.cli.progress import Tracked, progress
     from diw.experiments.execute import bring_to_end
     from diw.experiments.sources import load_split
@@ -108,13 +141,14 @@ def _train(spec: RunSpec, run: Run) -> None:
     if run.finished:
         click.echo(f"{run.folder}: already trained; --fresh trains it again", err=True)
         run.tidy()
+        bring_to_end(spec, run, world)  # nothing to do, which the others must hear
         return
     split = load_split(spec)
     click.echo(_sizes(split), err=True)
     say_time([spec], jobs=1)
     label = f"{spec.method} seed {spec.seed}"
     with progress([Tracked(run, label, spec.recipe.epochs, split.scored_on)]):
-        bring_to_end(spec, run)
+        bring_to_end(spec, run, world)
 
 
 def _sizes(split: "Split") -> str:

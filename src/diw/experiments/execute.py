@@ -12,6 +12,7 @@ from diw.experiments.sources import load_bundle, load_split
 from diw.models import default_model, make_model
 from diw.predicting import write_encoding
 from diw.records import Run, RunSpec, holding, is_held, spec_hash, write_json
+from diw.step.world import LOCAL, World
 from diw.training import Training, make_observers
 from diw.weighting import make
 
@@ -39,12 +40,22 @@ def execute(spec: RunSpec, folder: Path, timeout: float | None = None) -> Run:
     return run
 
 
-def bring_to_end(spec: RunSpec, run: Run) -> None:
-    """Train what is left of the run of `spec`; this process holds its lock."""
-    if not run.finished:
-        training = make_training(spec, Run.create(run.folder, spec.as_json()))
+def bring_to_end(spec: RunSpec, run: Run, world: World = LOCAL) -> None:
+    """Train what is left of the run of `spec`; this process holds its lock.
+
+    Args:
+        spec: What to run.
+        run: Its folder.
+        world: The processes that train it together: the first one holds the lock, and writes.
+    """
+    if world.agreed(run.finished):
+        return
+    if world.rank == 0:
+        Run.create(run.folder, spec.as_json())
+    training = make_training(spec, run, world)
+    if world.rank == 0:
         _describe(spec, run)
-        training.finish()
+    training.finish()
 
 
 def claim(spec: RunSpec, run: Run, *, fresh: bool = False) -> None:
@@ -109,7 +120,7 @@ def _flat(spec: dict[str, Any]) -> dict[str, Any]:
     return {**plain, **fields}
 
 
-def make_training(spec: RunSpec, run: Run) -> Training:
+def make_training(spec: RunSpec, run: Run, world: World = LOCAL) -> Training:
     """The training that `spec` describes, recorded in `run`; sets this process's threads."""
     torch.set_num_threads(spec.threads)
     split = load_split(spec)
@@ -123,6 +134,7 @@ def make_training(spec: RunSpec, run: Run) -> Training:
         seed=spec.seed,
         device=torch.device(spec.device),
         observers=make_observers(spec.observe, split, spec.seed),
+        world=world,
     )
 
 

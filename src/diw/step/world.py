@@ -4,10 +4,21 @@ Weights belong to the global mini-batch, the samples of all processes in the ord
 ranks. One number per sample travels; every process then solves the same small problem.
 """
 
+import os
+import re
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import TypeVar
+
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from diw.errors import RunError, UsageError
+
+Value = TypeVar("Value")
+
+OF_A_PEER = re.compile("gloo|nccl|peer|connection|socket", re.IGNORECASE)
+"""What a failure to reach another process says; there is no class for it."""
 
 
 class World:
@@ -23,6 +34,19 @@ class World:
     def add(self, values: Tensor) -> Tensor:
         """The sum over all processes of a tensor that has the same shape everywhere."""
         return values
+
+    def agreed(self, value: Value) -> Value:
+        """What the first process has: files that it alone reads, decisions that all must share."""
+        return value
+
+    def host(self, model: nn.Module) -> nn.Module:
+        """The network as the training forward calls it, so that gradients are averaged."""
+        return model
+
+    @contextmanager
+    def together(self) -> Generator[None]:
+        """Within the block, a process that was lost is a `RunError` that says so."""
+        yield
 
     def share(self, index: Tensor) -> Tensor:
         """The part of some row numbers (m,) that this process looks at.
@@ -68,13 +92,43 @@ class Distributed(World):
         """The sum over all processes, added up in the order of ranks."""
         return torch.stack(self._all(values.detach().contiguous())).sum(0)
 
-    def _all(self, values: Tensor) -> list[Tensor]:
-        parts = [torch.empty_like(values) for _ in range(self.size)]
+    def agreed(self, value: Value) -> Value:
+        """Sent by the first process to all others."""
+        values = [value]
+        with self.together():
+            torch.distributed.broadcast_object_list(values)  # pyright: ignore[reportUnknownMemberType]
+        return values[0]
+
+    def host(self, model: nn.Module) -> nn.Module:
+        """The network under `DistributedDataParallel`."""
+        return nn.parallel.DistributedDataParallel(model)
+
+    @contextmanager
+    def together(self) -> Generator[None]:
+        """Gradients are averaged in the backward pass, which then fails like a gather."""
         try:
-            torch.distributed.all_gather(parts, values)  # pyright: ignore[reportUnknownMemberType]
+            yield
         except RuntimeError as error:
+            if not OF_A_PEER.search(str(error)):
+                raise
             raise RunError(
                 f"world: process {self.rank} of {self.size} lost another one; "
                 "start the job again, it resumes from its checkpoint"
             ) from error
+
+    def _all(self, values: Tensor) -> list[Tensor]:
+        parts = [torch.empty_like(values) for _ in range(self.size)]
+        with self.together():
+            torch.distributed.all_gather(parts, values)  # pyright: ignore[reportUnknownMemberType]
         return parts
+
+
+def joined() -> World:
+    """The processes that `torchrun` started together with this one; `LOCAL` where there are none.
+
+    They talk through gloo, so the network must be on the CPU.
+    """
+    if int(os.environ.get("WORLD_SIZE", "1")) < 2:
+        return LOCAL
+    torch.distributed.init_process_group("gloo")
+    return Distributed()

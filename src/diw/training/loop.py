@@ -16,12 +16,13 @@ from torch import Tensor, nn
 from diw.data import Dataset
 from diw.data.split import Split
 from diw.diagnostics import effective_sample_size
-from diw.errors import RunError, one_line
+from diw.errors import RunError, UsageError, one_line
 from diw.objective import Objective, Result
 from diw.records import PRETRAINING, Journal, Recipe, Row, Run, replacing
 from diw.seeding import derive, torch_generator
 from diw.step.batch import Batch, Criterion
 from diw.step.criteria import cross_entropy
+from diw.step.world import LOCAL, World
 from diw.training.checkpoint import State, resume, save_checkpoint
 from diw.training.evaluate import evaluate
 from diw.training.observers import Observer
@@ -48,16 +49,21 @@ class Training:
     device: torch.device
     observers: Sequence[Observer] = ()
     """Called with the network after each epoch and at the end; they leave it unchanged."""
+    world: World = LOCAL
+    """The processes that train together: each has a part of every mini-batch, and the first one
+    keeps the records. The result is that of one process, but for rounding and batch norm."""
 
     def __post_init__(self) -> None:
+        self._check_shares()
         self.model = self.new_model()
         self.objective = Objective(
-            self.model,
+            self.world.host(self.model),
             self.method,
             task=RunTask(self),
             reduction=self.recipe.reduction,
             trusted_batch_size=self.recipe.trusted_batch_size,
             seed=self.seed,
+            world=self.world,
         )
         self.optimizer = make_optimizer(self.recipe, self.model.parameters())
         self.seconds = 0.0
@@ -76,34 +82,42 @@ class Training:
 
     def finish(self) -> None:
         """Train the remaining epochs and close the records; a finished run is left alone."""
-        if self.run.finished:
+        if self.world.agreed(self.run.finished):
             return
-        self.run.write_samples(**_known(self.split))
-        with torch.random.fork_rng(devices=_cuda(self.device)):
+        journal = None
+        if self.world.rank == 0:
+            self.run.write_samples(**_known(self.split))
             journal = Journal(self.run.folder, self.recipe.epochs, len(self.split.train))
+        with torch.random.fork_rng(devices=_cuda(self.device)):
             self._resume(journal)
             self.objective.prepare()
             for epoch in range(self.epoch + 1, self.recipe.epochs + 1):
-                if self.selection is not None and self.selection.over:
+                if self.selection is not None and self.world.agreed(self.selection.over):
                     break
                 started = time.perf_counter()
                 row, weights = self.train_epoch(epoch)
-                row |= evaluate(self.model, self.split.test)
-                if self.selection is not None:
-                    row |= self.selection.after_epoch(self.model)
-                self.seconds += time.perf_counter() - started
-                for observer in self.observers:  # not timed: no cost of the method
-                    row |= observer.after_epoch(self.model)
+                watched = self.selection.after_epoch(self.model) if self.selection else {}
                 self.epoch = epoch
-                row = {"epoch": epoch, **row, "seconds": round(self.seconds, 3)}
-                journal.append(row, weights.numpy() if self._weighs else None)
-                self._save(journal)
+                if journal is not None:
+                    row |= evaluate(self.model, self.split.test) | watched
+                    self.seconds += time.perf_counter() - started
+                    self._record(journal, row, weights)
             if self.selection is not None:
                 self.model.load_state_dict(self.selection.kept)
-            for observer in self.observers:
-                observer.at_end(self.model, self.run)
-        self._write_model()
-        self.run.finish()
+            if journal is not None:
+                for observer in self.observers:
+                    observer.at_end(self.model, self.run)
+        if journal is not None:
+            self._write_model()
+            self.run.finish()
+
+    def _record(self, journal: Journal, row: Row, weights: Tensor) -> None:
+        """Add an epoch to the run's records, and make its end the place to resume from."""
+        for observer in self.observers:  # not timed: no cost of the method
+            row |= observer.after_epoch(self.model)
+        row = {"epoch": self.epoch, **row, "seconds": round(self.seconds, 3)}
+        journal.append(row, weights.numpy() if self._weighs else None)
+        self._save(journal)
 
     def train_epoch(self, epoch: int) -> tuple[Row, Tensor]:
         """Train for one epoch, counted from 1, without recording it.
@@ -112,7 +126,9 @@ class Training:
             The epoch's metrics, and the weight (n,) of each training sample, NaN for those
             that no step used.
         """
-        torch.manual_seed(derive(self.seed, "epoch", epoch))  # dropout and the like
+        rank = self.world.rank
+        purpose = ("epoch", epoch, rank) if rank else ("epoch", epoch)
+        torch.manual_seed(derive(self.seed, *purpose))  # dropout and the like
         for group in self.optimizer.param_groups:
             group["lr"] = self.recipe.learning_rate(epoch)
         self.objective.start_epoch(epoch)
@@ -129,8 +145,10 @@ class Training:
                 assert batch.index is not None
                 recorded = result.weights.estimate
                 recorded = result.weights.train if recorded is None else recorded
-                weights[batch.index] = recorded.to("cpu", torch.float32)
+                places, _ = self.world.gather(batch.index)
+                weights[places] = self.world.gather(recorded)[0].to("cpu", torch.float32)
             tally.add(result.loss.detach(), result.diagnostics)
+        tally.loss = self.world.add(torch.as_tensor(tally.loss)) / self.world.size
         row = tally.row(self._samples_per_epoch, self.recipe.reduction)
         if not np.isfinite(row["train_loss"]):
             since = f"in epoch {epoch} from step {tally.first_bad_step} on"
@@ -157,6 +175,7 @@ class Training:
             purpose = ("training order", epoch, turn) if turn else ("training order", epoch)
             order = torch.randperm(rows, generator=torch_generator(self.seed, *purpose))
             for index in order.split(self.recipe.batch_size):
+                index = self.world.share(index)
                 inputs, targets = self.split.train.take(index)
                 yield Batch(inputs.to(self.device), targets.to(self.device), index)
 
@@ -164,7 +183,8 @@ class Training:
         """One step of the optimiser on the weighted loss of a mini-batch."""
         self.optimizer.zero_grad(set_to_none=True)
         result = self.objective(batch)
-        result.loss.backward()
+        with self.world.together():
+            result.loss.backward()
         self.optimizer.step()
         self.objective.after_step()
         return result
@@ -204,20 +224,43 @@ class Training:
             state["selection"] = self.selection.state_dict()
         save_checkpoint(self.run, state)
 
-    def _resume(self, journal: Journal) -> None:
+    def _resume(self, journal: Journal | None) -> None:
+        """Go on from the newest sound checkpoint, which the first process reads for all."""
+        found: State | None = None
+
         def take(state: State) -> None:
+            nonlocal found
+            assert journal is not None
             marks = state.get("records")
             journal.cut(journal.marks_of_epochs(state["epoch"]) if marks is None else marks)
-            self.model.load_state_dict(state["model"])
-            self.optimizer.load_state_dict(state["optimizer"])
-            self.objective.load_state_dict(state["objective"])
-            if self.selection is not None:
-                self.selection.load_state_dict(state["selection"])
-            self.epoch, self.seconds = state["epoch"], state["seconds"]
+            self._load(state)
+            found = state
 
-        resume(self.run, self.device, take)
-        if not self.epoch:
-            journal.cut({})
+        if journal is not None:
+            resume(self.run, self.device, take)
+            if not self.epoch:
+                journal.cut({})
+        found = self.world.agreed(found)
+        if journal is None and found is not None:
+            self._load(found)
+
+    def _load(self, state: State) -> None:
+        self.model.load_state_dict(state["model"])
+        self.optimizer.load_state_dict(state["optimizer"])
+        self.objective.load_state_dict(state["objective"])
+        if self.selection is not None:
+            self.selection.load_state_dict(state["selection"])
+        self.epoch, self.seconds = state["epoch"], state["seconds"]
+
+    def _check_shares(self) -> None:
+        """Each process needs a sample of every mini-batch, also of a pass's last one."""
+        size, rows = self.recipe.batch_size, len(self.split.train)
+        smallest = min(size, rows % size or size)
+        if smallest < self.world.size:
+            raise UsageError(
+                f"batch_size: a mini-batch of {smallest} rows is too small for {self.world.size} "
+                "processes; choose another"
+            )
 
 
 @dataclass(frozen=True)
@@ -259,19 +302,24 @@ class RunTask:
         It starts from the same initial parameters, with other mini-batches.
         """
         training = self.training
-        spec = {**training.run.spec_json, "pretraining": epochs}
+        run = Run(training.run.folder / PRETRAINING)
+        if training.world.rank == 0:
+            run = Run.create(run.folder, {**training.run.spec_json, "pretraining": epochs})
         before = Training(
             split=training.split,
             make_model=training.make_model,
             method=make("uniform"),
             recipe=replace(training.recipe, epochs=epochs, patience=None),
-            run=Run.create(training.run.folder / PRETRAINING, spec),
+            run=run,
             seed=derive(training.seed, "pretraining"),
             device=training.device,
+            world=training.world,
         )
         before.finish()
-        parameters = before.run.verified("model.safetensors")
-        load_model(before.model, str(parameters), device=str(training.device))
+        if training.world.rank == 0:
+            parameters = before.run.verified("model.safetensors")
+            load_model(before.model, str(parameters), device=str(training.device))
+        before.model.load_state_dict(training.world.agreed(before.model.state_dict()))
         return before.model
 
 

@@ -82,9 +82,6 @@ class Weighting(ABC):
     """Whether it compares losses of training and trusted samples, or what the network predicts for
     their labels; then the trusted samples have to be trained on too."""
 
-    worldwide: ClassVar[bool] = True
-    """Whether it weighs the samples of all processes together, where there are several."""
-
     def tap(self, network: nn.Module) -> Tap | None:
         """Where the method wants a hidden output of `network` caught, if it does."""
         return None

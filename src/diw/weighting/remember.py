@@ -63,7 +63,6 @@ class Remember(Weighting):
 
     name: ClassVar[str] = "remember"
     by_losses: ClassVar[bool] = True
-    worldwide: ClassVar[bool] = False
 
     warmup_steps: int = 200
     """Optimiser steps at the start without weights: a random network has nothing to say yet. In
@@ -104,26 +103,27 @@ class Remember(Weighting):
         """π² c_y, (n,); zero for those that are left out in this epoch."""
         if self._classless is not None or not _has_classes(step):
             return self._without_classes().weigh(step)
-        log_p, labels = _predictions(step, self.name)
+        seen = _Seen.of(step, self.name)
+        log_p, labels, index, mine = seen.log_p, seen.labels, seen.index, seen.mine
         tables = self._tables = self._tables or Tables.empty(log_p.shape[1])
-        remembers = step.train.index is not None
+        remembers = index is not None
         if not remembers and not self._warned:
             self._warned = True
             self._warn(
                 "the batches have no index, so nothing is remembered of a sample; "
                 "yield (inputs, targets, index), index being its place in the training set"
             )
-        left_out, counted, unseen = self._turn(step, len(labels))
+        left_out, counted, unseen = self._turn(step, index, len(labels))
         tables.add(np.exp(tempered(log_p, SHARPNESS))[unseen], labels[unseen])
-        known = self._trusted(step, tables, log_p, labels, unseen)
+        known = self._trusted(step, tables, seen, unseen)
         if step.t < self.warmup_steps or not tables.ready:
             return Weights(step.ones())
         if step.t >= tables.next_match:
             tables.match()
             tables.next_match = step.t + int(self.every * max(1, len(tables.train) / 100) ** 2)
         odds = log_odds(tempered(log_p, tables.power), labels, tables.transitions).clip(-SURE, SURE)
-        if remembers:
-            odds = _averaged(step, odds, counted)
+        if index is not None:
+            odds = _averaged(step, index, mine, odds, counted)
         right = 1 / (1 + np.exp(-odds))
         right[known] = 1.0
         worth = right**self.power
@@ -132,8 +132,8 @@ class Remember(Weighting):
         weights = weights / max(float(weights.mean()), 1e-12)
         if step.t < 2 * self.warmup_steps:  # in by and by: a sudden change can kill a network
             weights = 1 + (weights - 1) * (step.t / self.warmup_steps - 1)
-        estimate = torch.as_tensor(weights.clip(max=self.bound)).to(step.ones())
-        kept = torch.as_tensor(~left_out).to(estimate)
+        estimate = torch.as_tensor(weights.clip(max=self.bound)[mine]).to(step.ones())
+        kept = torch.as_tensor(~left_out[mine]).to(estimate)
         return Weights(
             estimate * kept,
             estimate=estimate,
@@ -141,7 +141,7 @@ class Remember(Weighting):
         )
 
     def _turn(
-        self, step: Step, n: int
+        self, step: Step, index: Tensor | None, n: int
     ) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_]]:
         """(n,) which samples are left out, whose odds count, whose predictions enter the tables.
 
@@ -150,40 +150,29 @@ class Remember(Weighting):
         samples have more of it than others, and are learned sooner.
         """
         none, all_ = np.zeros(n, bool), np.ones(n, bool)
-        if step.train.index is None or self.folds == 1 or not step.epoch:
+        if index is None or self.folds == 1 or not step.epoch:
             return none, all_, all_
         if step.t < self.warmup_steps:
             return none, all_, all_
         turn, position = divmod(step.epoch - 1, self.block)
-        left_out = _fold(step.train.index.cpu().numpy(), self.folds) == turn % self.folds
+        left_out = _fold(index.numpy(), self.folds) == turn % self.folds
         unseen = left_out & (position >= self.block // 2)
         return left_out, all_ if turn < self.folds else unseen, unseen
 
     def _trusted(
-        self,
-        step: Step,
-        tables: Tables,
-        log_p: FloatArray,
-        labels: NDArray[np.int64],
-        unseen: NDArray[np.bool_],
+        self, step: Step, tables: Tables, seen: "_Seen", unseen: NDArray[np.bool_]
     ) -> NDArray[np.bool_]:
         """Enter predictions of trusted samples; (n,) which samples of the batch are trusted."""
-        if self._places is None or step.train.index is None:
+        if self._places is None or seen.index is None:
             if step.t % LOOK_EVERY == 0:
-                seen = step.probe_trusted
-                targets = step.trusted.targets
-                assert targets is not None
-                assert step.trusted.index is not None
-                values = (
-                    torch.log_softmax(logits_of(seen.values).float(), dim=1).double().cpu().numpy()
-                )
-                tables.enter(step.trusted.index.cpu().numpy(), values, targets.cpu().numpy())
-            return np.zeros(len(labels), bool)
-        index = step.train.index.cpu()
-        rows = torch.searchsorted(self._places, index).clamp(max=len(self._places) - 1)
-        known = (self._places[rows] == index).numpy()
+                looked = _Seen.of(step, self.name, trusted=True)
+                assert looked.index is not None
+                tables.enter(looked.index.numpy(), looked.log_p, looked.labels)
+            return np.zeros(len(seen.labels), bool)
+        rows = torch.searchsorted(self._places, seen.index).clamp(max=len(self._places) - 1)
+        known = (self._places[rows] == seen.index).numpy()
         now = known & unseen
-        tables.enter(rows.numpy()[now], log_p[now], labels[now])
+        tables.enter(rows.numpy()[now], seen.log_p[now], seen.labels[now])
         return known
 
     def _without_classes(self) -> Weighting:
@@ -224,28 +213,54 @@ def _has_classes(step: Step) -> bool:
     )
 
 
-def _predictions(step: Step, method: str) -> tuple[FloatArray, NDArray[np.int64]]:
-    """(n, k) logarithms of predicted probabilities and (n,) labels of the training batch."""
-    assert step.train.targets is not None
-    values = logits_of(step.seen_train.values).detach().float()
-    log_p = torch.log_softmax(values, dim=1).double().cpu().numpy()
-    if not np.isfinite(log_p).all():
-        raise RunError(
-            f"{method}: the network's values are NaN or infinite; lower the learning rate"
+@dataclass(frozen=True)
+class _Seen:
+    """What the network says of a mini-batch, of all processes where there are several."""
+
+    log_p: FloatArray
+    """(n, k) logarithms of predicted probabilities."""
+    labels: NDArray[np.int64]
+    """(n,)"""
+    index: Tensor | None
+    """(n,) places in the training or the trusted set."""
+    mine: slice
+    """Which of these samples are those of this process."""
+
+    @classmethod
+    def of(cls, step: Step, method: str, *, trusted: bool = False) -> "_Seen":
+        """The training batch, or the trusted one, with a row of k numbers gathered per sample."""
+        seen, batch = (
+            (step.probe_trusted, step.trusted) if trusted else (step.seen_train, step.train)
         )
-    return log_p, step.train.targets.cpu().numpy()
+        assert batch.targets is not None
+        values = torch.log_softmax(logits_of(seen.values).detach().float(), dim=1)
+        values, mine = step.world.gather(values.double())
+        log_p = values.cpu().numpy()
+        if not np.isfinite(log_p).all():
+            raise RunError(
+                f"{method}: the network's values are NaN or infinite; lower the learning rate"
+            )
+        index = batch.index
+        if index is not None:
+            index = step.world.gather(index)[0].cpu()
+        return cls(log_p, step.world.gather(batch.targets)[0].cpu().numpy(), index, mine)
 
 
-def _averaged(step: Step, odds: FloatArray, counted: NDArray[np.bool_]) -> FloatArray:
-    """(n,) log odds averaged over the visits that counted; where none has, the present ones."""
-    index = step.train.index
+def _averaged(
+    step: Step, index: Tensor, mine: slice, odds: FloatArray, counted: NDArray[np.bool_]
+) -> FloatArray:
+    """(n,) log odds averaged over the visits that counted; where none has, the present ones.
+
+    Each process writes what it has of its own samples, and the memory passes it on to all.
+    """
     old, seen = (step.memory.read(name, index).double().numpy() for name in (ODDS, SEEN))
     never = np.isnan(old)
     visits = np.where(never, 1.0, np.minimum(seen + 1, VISITS))
     new = np.where(never, odds, old + (odds - old) / visits)
     result = np.where(counted | never, new, old)
-    step.memory.write(ODDS, index, torch.as_tensor(result))
-    step.memory.write(SEEN, index, torch.as_tensor(np.where(counted | never, visits, seen)))
+    visits = np.where(counted | never, visits, seen)
+    for name, values in ((ODDS, result), (SEEN, visits)):
+        step.memory.write(name, index[mine], torch.as_tensor(values[mine]))
     return result
 
 
