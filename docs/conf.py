@@ -40,6 +40,7 @@ autodoc_typehints = "description"
 autodoc_typehints_description_target = "documented"
 autodoc_preserve_defaults = True
 autodoc_class_signature = "mixed"
+autoclass_content = "both"
 autodoc_inherit_docstrings = True
 napoleon_numpy_docstring = False
 python_maximum_signature_line_length = 90
@@ -49,7 +50,7 @@ sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",
     "filename_pattern": r"\.py$",
-    "within_subsection_order": "FileNameSortKey",
+    "within_subsection_order": "gallery_order.GalleryOrder",
     "download_all_examples": False,
     "show_signature": False,
     "show_memory": False,
@@ -88,7 +89,5 @@ html_theme_options = {
         "color-brand-visited": "#6cc4ea",
     },
 }
-pygments_style = "default"
-pygments_dark_style = "github-dark"
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True

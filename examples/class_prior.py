@@ -21,8 +21,7 @@ QUICK = "--quick" in sys.argv
 torch.manual_seed(0)
 
 # %%
-# The shift keeps 300 images of classes 0 to 7 and 10 of the last two, shirts and boots among
-# them.
+# The shift keeps 300 images of classes 0 to 7 and 10 of the last two, bags and boots.
 split = make_split(load(), shift="prior:0.2,30,300", trusted="5/class", seed=0)
 rows = torch.arange(len(split.train))
 train = TensorDataset(*split.train.take(rows))

@@ -13,13 +13,13 @@ class CommandHelp(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         """Ask click for the help of each verb."""
-        parent = click.Context(diw, info_name="diw", max_content_width=96, terminal_width=96)
+        parent = click.Context(diw, info_name="diw", max_content_width=88, terminal_width=88)
         sections: list[nodes.Node] = [_literal(diw.get_help(parent))]
         for verb in diw.list_commands(parent):
             command = diw.get_command(parent, verb)
             assert command is not None
             context = click.Context(
-                command, info_name=verb, parent=parent, max_content_width=96, terminal_width=96
+                command, info_name=verb, parent=parent, max_content_width=88, terminal_width=88
             )
             section = nodes.section(ids=[f"diw-{verb}"], names=[f"diw {verb}"])
             section += nodes.title("", "", nodes.literal(text=f"diw {verb}"))

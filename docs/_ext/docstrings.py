@@ -17,6 +17,8 @@ SPECIAL = re.compile(r"([*|]|(?<=\w)_(?!\w))")
 
 def escape(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
     """Escape the lines in place, except in examples."""
+    if what in ("attribute", "data", "property"):
+        lines.insert(0, "")  # napoleon would take what stands before a first colon for a type
     for place, line in enumerate(lines):
         if line.lstrip().startswith((">>>", "...")):
             continue

@@ -12,7 +12,10 @@ from diw.weighting import describe, find
 ROOT = Path(__file__).parents[2]
 STEPS = ROOT / "benchmarks" / "results" / "steps.json"
 PUBLISHED = ROOT / "src" / "diw" / "experiments" / "specs" / "published.toml"
-RESULTS = ("paper/label-noise", "cpu/label-noise", "cpu/ablation", "cpu/class-prior")
+RESULTS = (
+    *("paper/label-noise", "cpu/label-noise", "cpu/ablation", "cpu/class-prior"),
+    *("cpu/beyond", "cpu/beyond-covariate"),
+)
 DATA = {"fashion-mnist": "Fashion-MNIST", "cifar-10": "CIFAR-10", "cifar-100": "CIFAR-100"}
 
 
@@ -44,20 +47,21 @@ def cost_line(name: str) -> str:
 
 def figures_table(name: str) -> str:
     """Test accuracy in the committed results, beside what the paper published."""
-    rows, seen = [], set()
+    rows: list[str] = []
+    seen: set[str] = set()
     for folder in RESULTS:
         path = ROOT / "results" / folder / f"{Path(folder).name}.json"
         if not path.exists():
             continue
         for (data, shift), runs in _runs_of(path, name).items():
-            scale = Path(folder).parts[0]
-            if (scale, data, shift) in seen:
+            same = {run["run"] for run in runs}
+            if same <= seen:  # tables share runs
                 continue
-            seen.add((scale, data, shift))
+            seen |= same
             cells = (
                 DATA.get(data, data),
                 f"`{shift}`",
-                f"[{scale}](../../results/{folder}/{path.stem}.md)",
+                f"[{path.stem}, {Path(folder).parts[0]}](../../results/{folder}/{path.stem}.md)",
                 str(len(runs)),
                 _spread([100 * run["last_accuracy"] for run in runs]),
                 _spread([100 * run["best_accuracy"] for run in runs]),
@@ -66,7 +70,7 @@ def figures_table(name: str) -> str:
             rows.append("| " + " | ".join(cells) + " |")
     if not rows:
         return ""
-    head = "| data | shift | scale | seeds | last % | best % † | paper's last % |"
+    head = "| data | shift | result, scale | seeds | last % | best % † | paper's last % |"
     note = (
         "Test accuracy of the last epoch, mean (standard deviation); † of the best epoch, which "
         "peeks at the test set. The paper's numbers are of its whole protocol; at `cpu` scale "
