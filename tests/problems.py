@@ -92,12 +92,12 @@ def killed_at_record(
     """
     append, calls = Journal.append, 0
 
-    def dying(journal: Journal, row: Row, weights: Any = None) -> None:
+    def dying(journal: Journal, row: Row, *ledgers: Any) -> None:
         nonlocal calls
         calls += 1
         if calls == count and moment == "before":
             raise Killed
-        append(journal, row, weights)
+        append(journal, row, *ledgers)
         if calls == count:
             raise Killed
 

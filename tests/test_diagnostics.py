@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 
 from diw.diagnostics import (
     auroc,
+    average_precision,
     effective_sample_size,
     mean_absolute_error,
     root_mean_square_error,
@@ -103,3 +104,16 @@ def test_effective_sample_size_of_known_weights() -> None:
     for wrong in ([], [[1.0]]):
         with pytest.raises(ValueError, match="non-empty vector"):
             effective_sample_size(wrong)
+
+
+@given(st.lists(st.tuples(st.integers(0, 5), st.booleans()), min_size=2, max_size=30))
+def test_average_precision_is_that_of_scikit_learn(pairs: list[tuple[int, bool]]) -> None:
+    from sklearn.metrics import average_precision_score
+
+    scores, positive = (np.array(column) for column in zip(*pairs, strict=True))
+    if not positive.any():
+        with pytest.raises(ValueError, match="positive"):
+            average_precision(scores, positive)
+        return
+    expected = average_precision_score(positive, scores)
+    assert average_precision(scores, positive) == pytest.approx(expected)

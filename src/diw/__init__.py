@@ -10,6 +10,8 @@ from diw._version import __version__
 
 if TYPE_CHECKING:
     from diw import matching, weighting
+    from diw.auditing import Audit, audit
+    from diw.diagnosing import Diagnosis, diagnose
     from diw.integrations.sklearn import DIWClassifier as DIWClassifier
     from diw.integrations.sklearn import DIWRegressor as DIWRegressor
     from diw.integrations.weighted import Weighted as Weighted
@@ -21,7 +23,9 @@ if TYPE_CHECKING:
     from diw.weighting import Weighting
 
 _HOME = {
+    "Audit": "diw.auditing",
     "Batch": "diw.step.batch",
+    "Diagnosis": "diw.diagnosing",
     "Distributed": "diw.step.world",
     "Indexed": "diw.step.rows",
     "KMM": "diw.matching",
@@ -30,6 +34,8 @@ _HOME = {
     "Result": "diw.objective",
     "Weighting": "diw.weighting",
     "Weights": "diw.step.batch",
+    "audit": "diw.auditing",
+    "diagnose": "diw.diagnosing",
     "kmm": "diw.matching",
     "kmm_batch": "diw.matching",
 }
@@ -43,7 +49,9 @@ _WITH_EXTRA = {
 
 __all__ = [
     "KMM",
+    "Audit",
     "Batch",
+    "Diagnosis",
     "Distributed",
     "Indexed",
     "Match",
@@ -52,6 +60,8 @@ __all__ = [
     "Weighting",
     "Weights",
     "__version__",
+    "audit",
+    "diagnose",
     "kmm",
     "kmm_batch",
     "matching",

@@ -60,6 +60,27 @@ def auroc(scores: ArrayLike, positive: ArrayLike) -> float:
     return (rank_sum - positives * (positives + 1) / 2) / (positives * negatives)
 
 
+def average_precision(scores: ArrayLike, positive: ArrayLike) -> float:
+    """Mean precision over the positive samples, each at the threshold of its own score.
+
+    Σ_k (recall_k − recall_{k−1}) precision_k over the different scores, from the highest: the
+    area under the precision–recall curve without interpolation.
+
+    Args:
+        scores: Shape (n,), finite.
+        positive: Shape (n,), truth values; at least one is true.
+    """
+    s = np.asarray(scores, dtype=np.float64)
+    is_positive = np.asarray(positive, dtype=bool)
+    if s.ndim != 1 or s.shape != is_positive.shape or not is_positive.any():
+        raise ValueError("scores, positive: expected vectors of one length, some of it positive")
+    order = np.argsort(-s, kind="stable")
+    hits = np.cumsum(is_positive[order])
+    ends = np.append(np.flatnonzero(np.diff(s[order])), s.size - 1)
+    gained = np.diff(hits[ends], prepend=0)
+    return float((gained * hits[ends] / (ends + 1)).sum() / hits[-1])
+
+
 def mean_absolute_error(weights: ArrayLike, truth: ArrayLike) -> float:
     """Σ |w_i − w_i*| / n, the distance from learned to true weights.
 

@@ -41,6 +41,8 @@ class Result:
     weights: Weights
     """The weights used: mean one over the batch (unless the method says otherwise), or all zero.
     They stand for the tensor `weights.train` (n,) wherever one is expected."""
+    losses: Tensor | None = None
+    """(n,) the unweighted losses of the training batch, detached; None if it was not run."""
 
     @property
     def diagnostics(self) -> Mapping[str, float]:
@@ -251,8 +253,9 @@ class Objective:
             total = total * self._world.size
             count = float(self._world.add(torch.tensor(float(count))))
         loss = total / count if self.reduction == "mean" else total
-        values = step.fit.values if weights.train is not None else None
-        return Result(loss, values, weights)
+        if weights.train is None:
+            return Result(loss, None, weights)
+        return Result(loss, step.fit.values, weights, step.fit.losses.detach())
 
     def weigh(
         self,
@@ -389,7 +392,7 @@ class Objective:
         step = self._step(self._batch(batch), model, outputs)
         losses = step.fit.losses
         loss = losses.mean() if self.reduction == "mean" else losses.sum()
-        return Result(loss, step.fit.values, Weights(torch.ones_like(losses)))
+        return Result(loss, step.fit.values, Weights(torch.ones_like(losses)), losses.detach())
 
 
 def _refuse(**arguments: Any) -> None:

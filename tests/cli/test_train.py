@@ -152,10 +152,10 @@ def test_an_interrupted_run_goes_on_to_the_same_network(trained, files, tmp_path
     call = arguments(files, "--test", files / "test.csv", "--out", tmp_path / "m")
     original = Journal.append
 
-    def interrupt(self, row, weights=None) -> None:
+    def interrupt(self, row, *ledgers) -> None:
         if row["epoch"] == 2:
             raise KeyboardInterrupt
-        original(self, row, weights)
+        original(self, row, *ledgers)
 
     with monkeypatch.context() as patch:
         patch.setattr(Journal, "append", interrupt)

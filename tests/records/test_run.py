@@ -113,3 +113,23 @@ def test_the_spec_is_typed_and_a_wrong_one_names_its_file(tmp_path: Path) -> Non
         (run.folder / "spec.json").write_text(json.dumps({**spec.as_json(), **wrong}))
         with pytest.raises(UsageError, match=r"run/spec\.json: "):
             _ = Run(run.folder).spec
+
+
+def test_losses_are_kept_beside_weights_and_cut_to_what_float16_holds(tmp_path: Path) -> None:
+    run = Run.create(tmp_path / "run", {})
+    journal = Journal(run.folder, 3, 2)
+    journal.append({"epoch": 1}, np.ones(2), np.array([0.5, 1e9]))
+    assert run.losses().tolist() == [[0.5, 65504.0]]
+    assert set(journal.marks) == {"metrics.jsonl", "weights.npy", "losses.npy"}
+    assert Run(tmp_path / "none").losses().shape == (0, 0)
+
+
+def test_a_run_that_was_begun_without_losses_goes_on_without(tmp_path: Path) -> None:
+    run = Run.create(tmp_path / "run", {})
+    journal = Journal(run.folder, 3, 2)
+    journal.append({"epoch": 1}, np.ones(2))
+    resumed = Journal(run.folder, 3, 2)
+    resumed.cut(journal.marks)
+    resumed.append({"epoch": 2}, np.ones(2), np.ones(2))
+    assert run.ledger().shape == (2, 2)
+    assert run.losses().shape == (0, 0)

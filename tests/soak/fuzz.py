@@ -113,10 +113,10 @@ def _leave_unfinished() -> None:
 
     original = Journal.append
 
-    def stop(journal: Journal, row: dict[str, object], weights: object = None) -> None:
+    def stop(journal: Journal, row: dict[str, object], *ledgers: object) -> None:
         if row["epoch"] == 3:
             raise KeyboardInterrupt
-        original(journal, row, weights)  # type: ignore[arg-type]
+        original(journal, row, *ledgers)  # type: ignore[arg-type]
 
     Journal.append = stop  # type: ignore[method-assign,assignment]
     try:

@@ -175,7 +175,8 @@ def _learners(comparison: "Comparison") -> dict[str, dict[int, float]]:
     from importlib.util import find_spec
 
     from diw.experiments.learners import is_small, learner_scores
-    from diw.experiments.sources import is_own, load_split
+    from diw.experiments.places import is_own
+    from diw.experiments.sources import load_split
     from diw.reports.summary import settled_weights
 
     if not is_own(comparison.spec.data) or not is_small(load_split(comparison.spec)):

@@ -53,7 +53,7 @@ def export_weights(run: Path, out: Path, model: str | None, device: str) -> None
         for place, row in enumerate(training_rows(found, predictor)):
             weight = 1.0 if weights is None or np.isnan(weights[place]) else weights[place]
             names = map(plain_text, (row.label, row.predicted))
-            where = "" if row.row is None else row.row
-            writer.writerow([plain_text(row.file), where, f"{weight:.6g}", *names])
+            where = "" if row.place.row is None else row.place.row
+            writer.writerow([plain_text(row.place.file), where, f"{weight:.6g}", *names])
             count += 1
     click.echo(f"{count:,} rows to {out}")

@@ -12,7 +12,7 @@ from diw.cli.signals import exit_on_termination, forget_termination
 from diw.errors import RunError, UsageError
 
 VERBS = (
-    *("compare", "train", "predict", "evaluate", "export-weights"),
+    *("compare", "train", "predict", "evaluate", "audit", "diagnose", "export-weights"),
     *("weights", "methods", "data", "report", "reproduce", "verify"),
 )
 """Each is a module of this package (`-` as `_`) that holds a click command of the same name."""

@@ -42,6 +42,11 @@ def setting_options(*, shift: str) -> Callable[[Command], Command]:
         ),
         click.option("--test", metavar="FILE", help="Test samples, for your own data."),
         click.option("--label", metavar="COLUMN", help="Column or array with the labels."),
+        click.option(
+            "--corrections",
+            metavar="FILE",
+            help="Labels that you have checked: corrections.csv, from the page of `diw audit`.",
+        ),
         click.option("--allow-leaks", is_flag=True, help="Accept test samples seen in training."),
         click.option(
             "--shift",
@@ -148,7 +153,8 @@ def read_setting(
     `simulated` is the shift that is simulated where none is named; never on the user's own data.
     """
     from diw.experiments.fitting import PATIENCE, fit_recipe, held_out_share
-    from diw.experiments.sources import is_own, load_bundle, load_split, stamp
+    from diw.experiments.places import is_own
+    from diw.experiments.sources import load_bundle, load_split, stamp
     from diw.models import default_model, make_model
 
     named = {f.name: options.pop(f.name) for f in fields(Recipe) if f.name in options}
@@ -170,6 +176,8 @@ def read_setting(
     bundle = load_bundle(spec, progress=True)
     say_notes(bundle.notes, verbose)
     split = load_split(spec)
+    if spec.corrections is not None:
+        click.echo(f"corrections: {split.facts['corrections']}", err=True)
     if own:
         spec = replace(spec, recipe=fit_recipe(len(split.train), recipe, steps))
     if selection is None:

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from diw.errors import UsageError
+from diw.experiments.exporting import write_rows
 from diw.experiments.sources import load_bundle, load_split
 from diw.models import default_model, make_model
 from diw.predicting import write_encoding
@@ -149,6 +150,7 @@ def _describe(spec: RunSpec, run: Run) -> None:
         "notes": [str(note) for note in bundle.notes],
     }
     write_json(run.folder / "facts.json", facts)
+    write_rows(run, spec)
 
 
 def _model_name(spec: RunSpec) -> str:

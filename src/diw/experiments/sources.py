@@ -7,10 +7,13 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import torch
+from torch import Tensor
 
-from diw.data import BENCHMARKS, EMBEDDED, Bundle, find, load
+from diw.data import BENCHMARKS, Bundle, find, load
 from diw.data.arrays import beside
+from diw.data.corrections import corrected, read_corrections
 from diw.data.split import Split, Trusted, make_split, parse_trusted, stratified
+from diw.experiments.places import Place, is_own, places_of
 from diw.records import RunSpec
 from diw.weighting import make
 
@@ -20,7 +23,7 @@ _READ = ("data", "test", "label", "allow_leaks", "synthetic_ok", "text_encoding"
 """Fields of a spec that decide what is read."""
 _DRAWN = (
     *("shift", "trusted", "trusted_in_train", "train_samples", "test_samples", "selection"),
-    "seed",
+    *("seed", "corrections"),
 )
 """Fields of a spec that decide what is drawn from it."""
 
@@ -40,6 +43,7 @@ def with_method(spec: RunSpec, name: str, fields: Mapping[str, Any] | None = Non
 def stamp(spec: RunSpec) -> RunSpec:
     """The spec with size and time of every file it reads, so that a changed file is another run."""
     named = [spec.data, spec.test, spec.trusted if isinstance(spec.trusted, str) else None]
+    named.append(spec.corrections)
     files = [name for name in named if name and is_own(name) and Path(name).exists()]
     files += [str(other) for name in files for other in _belonging(Path(name), spec.label)]
     return replace(spec, files={name: _stamp(Path(name)) for name in files})
@@ -77,7 +81,7 @@ def load_split(spec: RunSpec) -> Split:
 
     def draw() -> Split:
         trusted = _trusted(spec)
-        return make_split(
+        split = make_split(
             _part(load_bundle(spec), spec),
             shift=spec.shift,
             trusted=None if isinstance(trusted, Path) else trusted,
@@ -86,16 +90,38 @@ def load_split(spec: RunSpec) -> Split:
             test_rows=spec.test_samples,
             selection=spec.selection,
         )
+        if spec.corrections is None:
+            return split
+        bundle = load_bundle(spec)
+        places = places_of(split, bundle, spec, part_rows(bundle, spec))
+        keys = [place.key for place in places]
+        return corrected(split, keys, read_corrections(spec.corrections))[0]
 
     return _latest(_splits, _key(spec, _READ + _DRAWN), draw)
 
 
-def _part(bundle: Bundle, spec: RunSpec) -> Bundle:
-    """The bundle with as many training rows as the spec asks for, drawn class by class."""
+def training_places(spec: RunSpec) -> list[Place]:
+    """Where the training rows of `spec` are from, in the order of every array of its run."""
+    bundle = load_bundle(spec)
+    return places_of(load_split(spec), bundle, spec, part_rows(bundle, spec))
+
+
+def part_rows(bundle: Bundle, spec: RunSpec) -> Tensor | None:
+    """(n,) the rows of the part of the training data that the spec asks for; None for all.
+
+    It is drawn class by class.
+    """
     if spec.train_samples is None:
-        return bundle
+        return None
     labels = bundle.train.targets.numpy()
-    rows = torch.from_numpy(stratified(labels, spec.train_samples, spec.seed, "training part"))
+    return torch.from_numpy(stratified(labels, spec.train_samples, spec.seed, "training part"))
+
+
+def _part(bundle: Bundle, spec: RunSpec) -> Bundle:
+    """The bundle with as many training rows as the spec asks for."""
+    rows = part_rows(bundle, spec)
+    if rows is None:
+        return bundle
     clean = bundle.clean if bundle.clean is None else bundle.clean[rows]
     return replace(bundle, train=bundle.train.subset(rows), clean=clean)
 
@@ -125,11 +151,6 @@ def _belonging(path: Path, label: str | None) -> list[Path]:
     """The files of labels and clean marks that are read with an .npy file."""
     files = beside(path, label) if path.suffix.lower() == ".npy" else ()
     return [file for file in files if file.is_file()]
-
-
-def is_own(data: str) -> bool:
-    """Whether `data` is a file or folder of the user's, not a data set with a name."""
-    return data != EMBEDDED and data not in BENCHMARKS
 
 
 def _stamp(path: Path) -> list[int]:

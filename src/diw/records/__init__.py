@@ -4,7 +4,7 @@ from diw.records.experiment import EXPERIMENT, RUNS, Published
 from diw.records.files import replacing, unseal, write_json, write_sealed, write_text
 from diw.records.journal import Journal, Row
 from diw.records.lock import LOCK, holding, is_held
-from diw.records.run import PRETRAINING, Run, find_run, find_runs
+from diw.records.run import PRETRAINING, ROWS, Run, find_run, find_runs
 from diw.records.spec import FORMAT, Recipe, RunSpec, spec_hash
 
 __all__ = [
@@ -12,6 +12,7 @@ __all__ = [
     "FORMAT",
     "LOCK",
     "PRETRAINING",
+    "ROWS",
     "RUNS",
     "Journal",
     "Published",

@@ -1,8 +1,8 @@
-"""The two files of a run that grow by the epoch, and how much of them a checkpoint counts on.
+"""The files of a run that grow by the epoch, and how much of them a checkpoint counts on.
 
-`metrics.jsonl` gets a line and `weights.npy` a row per epoch. Both are on the disk before the
-checkpoint that counts on them is written, and the checkpoint holds their sizes and checksums
-(`marks`). Resuming compares what is there with these, and cuts off what came after.
+`metrics.jsonl` gets a line, `weights.npy` and `losses.npy` a row per epoch. They are on the disk
+before the checkpoint that counts on them is written, and the checkpoint holds their sizes and
+checksums (`marks`). Resuming compares what is there with these, and cuts off what came after.
 """
 
 import hashlib
@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 
 METRICS = "metrics.jsonl"
 WEIGHTS = "weights.npy"
+LOSSES = "losses.npy"
+
+LARGEST = 65504.0
+"""Of float16: larger losses are kept as this."""
 
 Row = dict[str, Any]
 """One epoch's metrics: `epoch` counts from 1."""
@@ -35,38 +39,57 @@ def metrics_line(row: Row) -> bytes:
 class Journal:
     """Adds epochs to the records of a run.
 
-    Rows of weights are written plainly, not through a memory map: a full disk is then an error
-    that can be reported, where a map would kill the process.
+    Rows are written plainly, not through a memory map: a full disk is then an error that can be
+    reported, where a map would kill the process.
 
     Args:
         folder: The run's.
         epochs: How many there will be.
-        samples: n, the length of a row of weights.
+        samples: n, the length of a row of weights or losses.
     """
 
     def __init__(self, folder: Path, epochs: int, samples: int) -> None:
         self._metrics = _Growing(folder / METRICS)
         self._weights = _Growing(folder / WEIGHTS)
+        self._losses = _Growing(folder / LOSSES)
         self._header = _npy_header((epochs, samples))
         self._row_bytes = 2 * samples
 
-    def append(self, row: Row, weights: "NDArray[np.floating[Any]] | None" = None) -> None:
-        """Add one finished epoch; `weights` (n,) are kept as float16. Both are synced."""
+    def append(
+        self,
+        row: Row,
+        weights: "NDArray[np.floating[Any]] | None" = None,
+        losses: "NDArray[np.floating[Any]] | None" = None,
+    ) -> None:
+        """Add one finished epoch; `weights` and `losses` (n,) are kept as float16. All is synced.
+
+        Losses are left out of a run that an older version began without them.
+        """
+        begun = self._metrics.size > 0
         if weights is not None:
-            content = weights.astype("<f2").tobytes()
-            self._weights.append(content if self._weights.size else self._header + content)
+            self._add(self._weights, weights)
+        if losses is not None and (self._losses.size or not begun):
+            self._add(self._losses, losses.clip(max=LARGEST))
         self._metrics.append(metrics_line(row))
+
+    def _add(self, file: "_Growing", values: "NDArray[np.floating[Any]]") -> None:
+        content = values.astype("<f2").tobytes()
+        file.append(content if file.size else self._header + content)
+
+    @property
+    def _files(self) -> "tuple[_Growing, ...]":
+        return self._metrics, self._weights, self._losses
 
     @property
     def marks(self) -> dict[str, Fingerprint]:
         """What the files hold now, for the checkpoint that counts on it."""
-        return {file.path.name: file.mark for file in (self._metrics, self._weights) if file.size}
+        return {file.path.name: file.mark for file in self._files if file.size}
 
     def cut(self, marks: Mapping[str, Fingerprint]) -> None:
-        """Cut both files back to what `marks` says; a `DamageError` where they do not hold that."""
-        for file in (self._metrics, self._weights):
+        """Cut the files back to what `marks` says; a `DamageError` where they do not hold that."""
+        for file in self._files:
             file.check(marks.get(file.path.name))
-        for file in (self._metrics, self._weights):
+        for file in self._files:
             file.cut()
 
     def marks_of_epochs(self, epochs: int) -> dict[str, Fingerprint]:

@@ -9,8 +9,10 @@ A run is a folder:
     encoding.json   how inputs are read and which network reads them, for predictions
     facts.json      what was drawn and done to the data, and what is scored
     samples.npz     the training samples: given targets, and what is known of a simulated shift
+    rows.csv        the training samples as the user knows them: file, row, trusted or not
     metrics.jsonl   one line per epoch, append only
     weights.npy     the ledger: (epochs, n) float16, each training sample's weight by epoch
+    losses.npy      the same of losses, in the training forward, before each step
     checkpoint.pt   everything needed to resume, behind its checksum, replaced after each epoch
     checkpoint.old.pt   the one before, in case that the newest is damaged
     model.safetensors   the final network
@@ -18,6 +20,10 @@ A run is a folder:
     restored        marks a run that was not trained here: it has metrics alone
     done            written last, with the size and SHA-256 of each file; without it the run is
                     unfinished
+
+Arrays over training samples have one order, that of `rows.csv`: the rows of the training data
+as they were read, without those that a shift removed or that were held out; trusted rows from a
+file of their own come last.
 
 Nothing here imports torch, and NumPy only where arrays are read, so that `--help` is quick.
 """
@@ -32,7 +38,7 @@ from typing import TYPE_CHECKING, Any
 
 from diw.errors import DamageError, UsageError, one_line
 from diw.records.files import append, remove_temporaries, replacing, sync_folder, write_json
-from diw.records.journal import METRICS, WEIGHTS, Row, metrics_line, parse_metrics
+from diw.records.journal import LOSSES, METRICS, WEIGHTS, Row, metrics_line, parse_metrics
 from diw.records.seal import DONE, read_seal, seal
 from diw.records.spec import RunSpec
 
@@ -43,8 +49,10 @@ if TYPE_CHECKING:
 CHECKPOINTS = ("checkpoint.pt", "checkpoint.old.pt")
 """The newest and the one before."""
 
+ROWS = "rows.csv"
+
 RESULTS = (
-    *("model.safetensors", METRICS, WEIGHTS, "samples.npz", "hidden.npz"),
+    *("model.safetensors", METRICS, WEIGHTS, LOSSES, "samples.npz", ROWS, "hidden.npz"),
     *("facts.json", "encoding.json", "restored", "spec.json"),
 )
 """What a finished run holds, in the order it is safely removed: without a spec there is no run."""
@@ -139,6 +147,7 @@ class Run:
             sealed.check(name)
         self.metrics()
         self.ledger()
+        self.losses()
         self.samples()
         before = Run(self.folder / PRETRAINING)
         return len(sealed.files) + (before.verify() if before.finished else 0)
@@ -170,9 +179,20 @@ class Run:
 
         Empty, (0, 0), for a run that trains on trusted data alone.
         """
+        return self._by_epoch(WEIGHTS)
+
+    def losses(self) -> "NDArray[np.float16]":
+        """The losses by finished epoch and training sample, as `ledger`.
+
+        Each is that of the training forward, before the step that used it. Empty, (0, 0), also
+        for runs of versions that kept none.
+        """
+        return self._by_epoch(LOSSES)
+
+    def _by_epoch(self, name: str) -> "NDArray[np.float16]":
         import numpy as np
 
-        path = self.verified(WEIGHTS)
+        path = self.verified(name)
         if not path.exists():
             return np.zeros((0, 0), dtype=np.float16)
         epochs = len(self.metrics())
@@ -182,7 +202,7 @@ class Run:
                 shape, _, dtype = np.lib.format.read_array_header_1_0(file)
                 start = file.tell()
             if dtype != np.float16 or len(shape) != 2 or min(shape) < 1 or shape[0] < epochs:
-                raise ValueError(f"{dtype} {shape} is not a row of weights per epoch")
+                raise ValueError(f"{dtype} {shape} is not a row per epoch")
             shape = (epochs, shape[1])
             if not epochs:
                 return np.zeros(shape, np.float16)

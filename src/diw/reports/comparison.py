@@ -93,7 +93,7 @@ def _setting(spec: RunSpec) -> str:
     What else differs (the fields of a method, a learning rate of its own) belongs to the method.
     """
     data = [spec.data, spec.files, spec.test, spec.label, spec.train_samples, spec.test_samples]
-    shift = [spec.shift, spec.trusted, spec.trusted_in_train]
+    shift = [spec.shift, spec.trusted, spec.trusted_in_train, spec.corrections]
     recipe = [spec.recipe.epochs, spec.recipe.batch_size, spec.selection]
     return json.dumps([*data, *shift, spec.model, *recipe])
 

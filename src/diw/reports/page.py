@@ -4,7 +4,9 @@ The same records give the same bytes: nothing here reads a clock.
 """
 
 import json
+from base64 import b64encode
 from collections.abc import Mapping, Sequence
+from hashlib import sha256
 from html import escape
 from importlib.resources import files
 from itertools import zip_longest
@@ -18,11 +20,6 @@ from diw.reports.figures import WEIGHTS_LEGEND, Chart, accuracy_chart, ess_chart
 from diw.reports.palette import Look, looks
 from diw.reports.table import to_html
 from diw.reports.words import count, describe
-
-# The page may run what it contains and load nothing, whatever a spec has smuggled in.
-_POLICY = (
-    "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:"
-)
 
 HOW_TO_READ = """
 <dl>
@@ -72,6 +69,7 @@ def render(comparisons: Sequence[Comparison], learners: Sequence[Learners] = ())
     """The whole page; arguments as for `write_report`."""
     from plotly.offline import get_plotlyjs
 
+    scripts = (get_plotlyjs(), _asset("page.js"))
     styles = looks(label for comparison in comparisons for label in comparison.methods)
     charts: list[dict[str, Any]] = []
     pairs = zip_longest(comparisons, learners, fillvalue={})
@@ -83,7 +81,7 @@ def render(comparisons: Sequence[Comparison], learners: Sequence[Learners] = ())
         body = "\n".join(map(_framed, comparisons, sections))
     return html_page(
         title,
-        policy=_POLICY,
+        policy=inline_policy(scripts),
         header=f"""<p class="kicker">diw report</p>
 <h1>{escape(title)}</h1>
 {lede}""",
@@ -92,10 +90,24 @@ def render(comparisons: Sequence[Comparison], learners: Sequence[Learners] = ())
 <h2 id="how">How to read this</h2>
 {HOW_TO_READ}
 </section>""",
-        scripts=f"""<script type="application/json" id="drawings">{_script_json(charts)}</script>
-<script>{get_plotlyjs()}</script>
-<script>{_asset("page.js")}</script>
+        scripts=f"""<script type="application/json" id="drawings">{script_json(charts)}</script>
+<script>{scripts[0]}</script>
+<script>{scripts[1]}</script>
 """,
+    )
+
+
+def inline_policy(scripts: Sequence[str], img: str = "data: blob:") -> str:
+    """A Content-Security-Policy: these scripts may run, and nothing may be loaded.
+
+    Whatever a spec or a file name has smuggled in is text.
+    """
+    hashes = " ".join(
+        f"'sha256-{b64encode(sha256(script.encode()).digest()).decode()}'" for script in scripts
+    )
+    return (
+        f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src {img}; "
+        "base-uri 'none'; form-action 'none'"
     )
 
 
@@ -201,7 +213,7 @@ def _figure(chart: Chart, charts: list[dict[str, Any]], kind: str, heading: str 
     )
 
 
-def _script_json(content: object) -> str:
+def script_json(content: object) -> str:
     """JSON that cannot end the script element it stands in."""
     text = json.dumps(content, separators=(",", ":"), allow_nan=False)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

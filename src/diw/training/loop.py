@@ -95,13 +95,13 @@ class Training:
                 if self.selection is not None and self.world.agreed(self.selection.over):
                     break
                 started = time.perf_counter()
-                row, weights = self.train_epoch(epoch)
+                row, weights, losses = self.train_epoch(epoch)
                 watched = self.selection.after_epoch(self.model) if self.selection else {}
                 self.epoch = epoch
                 if journal is not None:
                     row |= evaluate(self.model, self.split.test) | watched
                     self.seconds += time.perf_counter() - started
-                    self._record(journal, row, weights)
+                    self._record(journal, row, weights, losses)
             if self.selection is not None:
                 self.model.load_state_dict(self.selection.kept)
             if journal is not None:
@@ -111,20 +111,21 @@ class Training:
             self._write_model()
             self.run.finish()
 
-    def _record(self, journal: Journal, row: Row, weights: Tensor) -> None:
+    def _record(self, journal: Journal, row: Row, weights: Tensor, losses: Tensor) -> None:
         """Add an epoch to the run's records, and make its end the place to resume from."""
         for observer in self.observers:  # not timed: no cost of the method
             row |= observer.after_epoch(self.model)
         row = {"epoch": self.epoch, **row, "seconds": round(self.seconds, 3)}
-        journal.append(row, weights.numpy() if self._weighs else None)
+        ledgers = (weights.numpy(), losses.numpy()) if self._weighs else ()
+        journal.append(row, *ledgers)
         self._save(journal)
 
-    def train_epoch(self, epoch: int) -> tuple[Row, Tensor]:
+    def train_epoch(self, epoch: int) -> tuple[Row, Tensor, Tensor]:
         """Train for one epoch, counted from 1, without recording it.
 
         Returns:
-            The epoch's metrics, and the weight (n,) of each training sample, NaN for those
-            that no step used.
+            The epoch's metrics, and the weight (n,) and the loss (n,) of each training sample, NaN
+            for those that no step used.
         """
         rank = self.world.rank
         purpose = ("epoch", epoch, rank) if rank else ("epoch", epoch)
@@ -133,7 +134,7 @@ class Training:
             group["lr"] = self.recipe.learning_rate(epoch)
         self.objective.start_epoch(epoch)
         self.model.train()
-        weights = torch.full((len(self.split.train),), torch.nan)
+        weights, losses = torch.full((2, len(self.split.train)), torch.nan)
         tally = _Tally()
         for batch in self.batches(epoch):
             try:
@@ -145,8 +146,10 @@ class Training:
                 assert batch.index is not None
                 recorded = result.weights.estimate
                 recorded = result.weights.train if recorded is None else recorded
+                assert result.losses is not None
                 places, _ = self.world.gather(batch.index)
                 weights[places] = self.world.gather(recorded)[0].to("cpu", torch.float32)
+                losses[places] = self.world.gather(result.losses)[0].to("cpu", torch.float32)
             tally.add(result.loss.detach(), result.diagnostics)
         tally.loss = self.world.add(torch.as_tensor(tally.loss)) / self.world.size
         row = tally.row(self._samples_per_epoch, self.recipe.reduction)
@@ -156,7 +159,7 @@ class Training:
                 f"{self.run.folder}: the loss is {row['train_loss']} {since}; lower the learning "
                 f"rate, now {self.recipe.lr:g}{self._kept}"
             )
-        return row | _weight_metrics(weights), weights
+        return row | _weight_metrics(weights), weights, losses
 
     def batches(self, epoch: int) -> Iterator[Batch | None]:
         """The mini-batches of an epoch; None for each step of a method without training data.

@@ -1,0 +1,84 @@
+"""How strongly a training sample's history says that its label is wrong.
+
+A network learns right labels first. So the losses of a sample over all epochs say more than those
+at any one time: a wrong label has a low probability p = exp(−ℓ) early on, and with weights later,
+too. The score is 1 − mean p^0.2 over the epochs. A mean of p itself would forget how small a small
+p is, which tells pair flips from hard samples; a mean of ℓ lets a single epoch decide. This was
+chosen by measurement (docs/audit.md).
+"""
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from diw.errors import UsageError
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+POWER = 0.2
+FIRST = 0.1
+"""The part of the epochs, at the start, that does not count: a random network has no opinion."""
+
+
+def loss_scores(losses: ArrayLike) -> Floats:
+    """(n,) 1 − mean over epochs of exp(−0.2 ℓ), in [0, 1): high where a label looks wrong.
+
+    Args:
+        losses: (epochs, n) cross entropies of the given labels; NaN where a sample was not seen.
+    """
+    values = _by_epoch("losses", losses)
+    values = values[int(FIRST * len(values)) :]
+    return 1 - _mean(np.exp(-POWER * np.maximum(values, 0)))
+
+
+def weight_scores(weights: ArrayLike) -> Floats:
+    """(n,) 1/(1 + mean weight), for runs without losses: high where a sample hardly counts.
+
+    Args:
+        weights: (epochs, n) or (n,); NaN where a sample was not seen.
+    """
+    return 1 / (1 + mean_weights(weights))
+
+
+def mean_weights(weights: ArrayLike, window: int = 10) -> Floats:
+    """(n,) mean weight over the last ten epochs in which weights differ; 1 where there are none.
+
+    Args:
+        weights: (epochs, n) or (n,).
+        window: The number of epochs.
+    """
+    values = np.atleast_2d(np.asarray(weights, np.float64))
+    values = _by_epoch("weights", values)
+    telling = [row for row in values if np.nanmax(row) > np.nanmin(row)][-window:]
+    if not telling:
+        return np.ones(values.shape[1])
+    return _mean(np.array(telling), empty=1.0)
+
+
+def suggest(probabilities: NDArray[np.floating], labels: Ints) -> tuple[Ints, Floats]:
+    """(n,) the most probable other label of each sample, and (n,) its probability.
+
+    Args:
+        probabilities: (n, k)
+        labels: (n,) the given labels.
+    """
+    others = np.array(probabilities, np.float64)
+    rows = np.arange(len(labels))
+    others[rows, labels] = -1.0
+    best = others.argmax(1)
+    return best, others[rows, best]
+
+
+def _mean(values: Floats, empty: float = 0.0) -> Floats:
+    """(n,) means over the rows that are not NaN; `empty` where all are."""
+    seen = np.isfinite(values)
+    counts = seen.sum(0)
+    totals = np.where(seen, values, 0.0).sum(0)
+    return np.divide(totals, counts, out=np.full(counts.shape, empty), where=counts > 0)
+
+
+def _by_epoch(name: str, values: ArrayLike) -> Floats:
+    array = np.asarray(values, np.float64)
+    if array.ndim != 2 or not array.size:
+        raise UsageError(f"{name}: expected one row per epoch (epochs, n), got {array.shape}")
+    return array

@@ -1,0 +1,79 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+import diw
+from diw.auditing.scoring import loss_scores, mean_weights, suggest, weight_scores
+from diw.errors import UsageError
+
+
+def test_the_score_is_what_its_equation_says() -> None:
+    losses = np.array([[9.0, 9.0], *[[0.0, 5.0]] * 9])  # the first tenth does not count
+    assert loss_scores(losses) == pytest.approx([0.0, 1 - np.exp(-1)])
+
+
+@given(arrays(np.float64, (6, 5), elements=st.floats(0, 50)), st.permutations(range(5)))
+def test_scores_are_between_zero_and_one_and_follow_their_samples(losses, order) -> None:
+    scores = loss_scores(losses)
+    assert ((scores >= 0) & (scores < 1)).all()
+    assert np.array_equal(loss_scores(losses[:, order]), scores[order])
+    assert (loss_scores(losses + 1) > scores).all()
+
+
+def test_epochs_that_did_not_see_a_sample_do_not_count() -> None:
+    losses = np.array([[1.0, 2.0], [np.nan, 2.0], [1.0, np.nan]])
+    assert loss_scores(losses) == pytest.approx(1 - np.exp([-0.2, -0.4]))
+
+
+def test_mean_weights_leave_out_epochs_of_equal_weights() -> None:
+    weights = np.array([[1.0, 1.0], [0.5, 1.5], [0.0, 2.0]])
+    assert mean_weights(weights).tolist() == [0.25, 1.75]
+    assert mean_weights(np.ones((3, 2))).tolist() == [1, 1]
+    low, high = weight_scores(weights)
+    assert low > high
+
+
+def test_the_suggested_label_is_another_one() -> None:
+    p = np.array([[0.7, 0.2, 0.1], [0.1, 0.3, 0.6]])
+    labels, probability = suggest(p, np.array([0, 1]))
+    assert labels.tolist() == [1, 2]
+    assert probability == pytest.approx([0.2, 0.6])
+
+
+def test_an_audit_of_arrays_ranks_and_leaves_trusted_samples_out() -> None:
+    losses = np.tile([3.0, 0.1, 5.0, 1.0], (10, 1))
+    p = np.array([[0.1, 0.9], [0.9, 0.1], [0.2, 0.8], [0.6, 0.4]])
+    found = diw.audit(
+        losses=losses, labels=[0, 0, 0, 0], probabilities=p, trusted=[False, False, True, False]
+    )
+    assert found.order.tolist() == [0, 3, 1]
+    assert list(found.suspects["row"]) == [0, 3, 1]
+    assert list(found.suspects["suggested"]) == ["1", "1", "1"]
+    assert found.wrong is None
+    assert found.quality() is None
+    assert found.to_csv().splitlines()[1].startswith("0,,0,0,1,0.9,")
+
+
+def test_names_serve_as_labels_and_weights_alone_are_enough() -> None:
+    weights = np.array([[0.1, 1.5, 1.4]] * 3)
+    found = diw.audit(weights=weights, labels=["cat", "dog", "cat"])
+    assert found.suspects.iloc[0]["label"] == "cat"
+    assert found.order[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"labels": [0]}, "losses: give a run"),
+        ({"losses": [[1.0]]}, "labels: give the label"),
+        ({"losses": [1.0], "labels": [0]}, "losses: expected one row per epoch"),
+        ({"losses": [[1.0, 2.0]], "labels": [0]}, r"labels: expected one entry per sample \(2,\)"),
+        ({"losses": [[1.0]], "labels": [3], "probabilities": [[1.0, 0.0]]}, "labels: expected"),
+        ({"run": "model", "labels": [0]}, "labels: give a run or arrays"),
+    ],
+)
+def test_wrong_arguments_are_named(arguments, words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        diw.audit(**arguments)
