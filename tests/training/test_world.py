@@ -112,10 +112,10 @@ def test_a_run_goes_on_with_another_number_of_processes(folder, monkeypatch) -> 
 
     original = Journal.append
 
-    def stop(journal, row, weights=None):
+    def stop(journal, row, *ledgers):
         if row["epoch"] == 2:
             raise KeyboardInterrupt
-        original(journal, row, weights)
+        original(journal, row, *ledgers)
 
     with monkeypatch.context() as patch:
         patch.setattr(Journal, "append", stop)
