@@ -9,6 +9,9 @@ import matplotlib as mpl
 import matplotlib.pyplot as plt
 import pytest
 
+pytestmark = pytest.mark.filterwarnings("error::diw.errors.DIWWarning")
+"""What readers copy should not warn them."""
+
 HOME = Path(__file__).parents[1] / "examples"
 EXAMPLES = sorted(HOME.glob("*.py"))
 

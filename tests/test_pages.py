@@ -9,6 +9,9 @@ import pytest
 from tests.own_data import diw
 from tests.test_readme import BROUGHT
 
+pytestmark = pytest.mark.filterwarnings("error::diw.errors.DIWWarning")
+"""What readers copy should not warn them."""
+
 DOCS = Path(__file__).parents[1] / "docs"
 ELSEWHERE = {"own-data.md"}  # its code needs what its commands make: test_own_data_page.py
 MADE = ("repository", "gallery", "_build")  # by `make docs`, from files that have their own tests

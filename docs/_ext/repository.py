@@ -84,7 +84,7 @@ def rewrite(app: Sphinx, name: str, source: list[str]) -> None:
         folder = (Path(app.srcdir) / name).parent
         source[0] = with_site_links(source[0], folder)
     if name == "index":  # pages that are written elsewhere are listed once they exist
-        for page in ("audit", "beyond"):
+        for page in ("audit", "beyond", "findings"):
             if not (DOCS / f"{page}.md").exists():
                 source[0] = source[0].replace(f"\n{page}\n", "\n")
 
