@@ -11,7 +11,7 @@ import diw
 PAGES = Path(__file__).parents[2] / "docs" / "api"
 PACKAGES = (
     *("diw", "diw.matching", "diw.weighting", "diw.step", "diw.data", "diw.shifts", "diw.models"),
-    *("diw.records", "diw.training", "diw.predicting"),
+    *("diw.records", "diw.training", "diw.predicting", "diw.auditing", "diw.diagnosing"),
 )
 LISTED = set(
     re.findall(
