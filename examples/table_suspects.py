@@ -28,7 +28,7 @@ given = np.where(wrong, 1 - y[train], y[train])
 
 # %%
 # Rows with little weight are suspect; ``model.suspects_`` has those below half the mean weight.
-model = DIWClassifier(steps=30 if QUICK else None, random_state=0)
+model = DIWClassifier("diw", steps=30 if QUICK else None, random_state=0)
 model.fit(X[train], given, X[trusted], y[trusted])
 order = np.argsort(model.weights_, kind="stable")
 found = np.cumsum(wrong[order]) / wrong.sum()

@@ -1,8 +1,8 @@
 """Our docstrings are plain text with `code` in backticks; reStructuredText reads more into it.
 
-Bars, stars and trailing underscores outside of backticks are escaped, code with a colon gets
-two backticks (napoleon would take it for a type), and what a class inherits from
-scikit-learn, torch, Lightning or transformers is left to their own documentation.
+Pages that are named become links. Bars, stars and trailing underscores outside of backticks are
+escaped, code with a colon gets two backticks (napoleon would take it for a type), and what a class
+inherits from scikit-learn, torch, Lightning or transformers is left to their own documentation.
 """
 
 import re
@@ -10,8 +10,8 @@ from typing import Any
 
 from sphinx.application import Sphinx
 
-OURS = "diw"
 CODE = re.compile(r"(?<!`)(`[^`]+`)(?!`)")
+PAGE = re.compile(r"\bdocs/([\w/-]+)\.md")
 SPECIAL = re.compile(r"([*|]|(?<=\w)_(?!\w))")
 
 
@@ -24,7 +24,7 @@ def escape(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: lis
             continue
         parts = CODE.split(line)
         parts[1::2] = [part if ":" not in part else f"`{part}`" for part in parts[1::2]]
-        parts[::2] = [SPECIAL.sub(r"\\\1", part) for part in parts[::2]]
+        parts[::2] = [PAGE.sub(r":doc:`/\1`", SPECIAL.sub(r"\\\1", part)) for part in parts[::2]]
         lines[place] = "".join(parts)
 
 
