@@ -43,6 +43,8 @@ autodoc_class_signature = "mixed"
 autoclass_content = "both"
 autodoc_inherit_docstrings = True
 napoleon_numpy_docstring = False
+napoleon_use_ivar = True
+napoleon_attr_annotations = False
 python_maximum_signature_line_length = 90
 
 # Gallery: every script of examples/, run with the build
