@@ -3,6 +3,7 @@
 import csv
 import json
 import re
+import runpy
 from collections import defaultdict
 from pathlib import Path
 from statistics import mean
@@ -61,3 +62,9 @@ def test_the_readmes_table_is_the_committed_one() -> None:
     lines = re.findall(r"^\| (?:Fashion-MNIST|) \|.*\| (?:ours|paper) \|.*$", readme, re.MULTILINE)
     assert lines
     assert all(line in result for line in lines)
+
+
+def test_the_page_of_findings_is_what_the_results_say() -> None:
+    script = ROOT / "scripts" / "write_findings.py"
+    written = runpy.run_path(str(script))["page"]()
+    assert (ROOT / "docs" / "findings.md").read_text(encoding="utf-8") == written
