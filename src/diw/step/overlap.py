@@ -1,8 +1,8 @@
-"""Are the trusted samples trained on? Seen from the samples themselves, in a loop that does not say.
+"""Are the trusted samples trained on? Seen from the samples, in a loop that does not say so.
 
 Methods that judge a sample by its loss compare training samples with trusted ones. A trusted sample
-that is not trained on has the loss of an unseen sample, which is higher than that of an intact training
-sample; so wrong labels, whose losses are higher too, look trusted.
+that is not trained on has the loss of an unseen sample, which is higher than that of an intact
+training sample; so wrong labels, whose losses are higher too, look trusted.
 """
 
 import torch

@@ -162,13 +162,43 @@ class Step:
             len(self.train if batch is None else batch), dtype=dtype, device=like.device
         )
 
-    def trusted_gradient(self) -> list[Tensor]:
-        """∇L of the mean trusted loss in training mode, one tensor per parameter."""
+    def moved(self, weights: Tensor, length: float) -> dict[str, Tensor]:
+        """The parameters after a step on the weighted losses, θ − length · Σ_i w_i ∇ℓ_i, by name.
+
+        Args:
+            weights: w, (n,).
+            length: The step's length.
+        """
+        parameters = self._parameters()
+        with torch.enable_grad(), looking(self._around.network, training=None):
+            losses = self._run(self._around.network, self.train).losses
+            wrt = list(parameters.values())
+            gradients = torch.autograd.grad(losses, wrt, weights.to(losses), materialize_grads=True)
+        return {
+            name: (p - length * gradient).detach()
+            for (name, p), gradient in zip(parameters.items(), gradients, strict=True)
+        }
+
+    def trusted_gradient(self, at: Mapping[str, Tensor] | None = None) -> list[Tensor]:
+        """∇L of the mean trusted loss in training mode, one tensor per parameter.
+
+        Args:
+            at: Other values of the parameters, by name; None takes them as they are.
+        """
         parameters = self._parameters()
         if not parameters:
             raise UsageError("model: every parameter is frozen; there is no gradient to weigh by")
-        with torch.enable_grad(), looking(self._around.network, training=None):
-            outputs = self._run(self._around.network, self.trusted, trusted=True)
+        network = self._around.network
+        if at is not None:
+            parameters = {name: value.detach().requires_grad_() for name, value in at.items()}
+
+        def forward(*positional: Any, **named: Any) -> ModelOutput:
+            if at is None:
+                return network(*positional, **named)
+            return functional_call(network, parameters, positional, named)
+
+        with torch.enable_grad(), looking(network, training=None):
+            outputs = self._run(forward, self.trusted, trusted=True)
             alone = self.world.size == 1
             loss = outputs.losses.mean() if alone else outputs.losses.sum() / self._all_trusted()
             gradients = torch.autograd.grad(loss, list(parameters.values()), materialize_grads=True)

@@ -14,11 +14,12 @@ from typing import Any, Literal, get_origin
 from diw.errors import UsageError
 from diw.weighting.base import Weighting
 
-PAPER_ORDER = (
+ORDER = (
     *("clean", "uniform", "random", "truth", "iw", "siw-f", "siw-l", "diw1-f", "diw1-l"),
     *("diw2-f", "diw", "diw3-f", "diw3-l", "reweight"),
+    *("remember", "adiw", "glc", "iw-t", "mwnet", "elr"),
 )
-"""The order of the paper's tables, for listings; any other method comes after these."""
+"""The order of listings: the paper's tables, our default, other authors' methods, any others."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,7 +46,7 @@ def methods() -> dict[str, type[Weighting]]:
         pending.extend(cls.__subclasses__())
         if "name" in vars(cls) and cls.name:
             found[cls.name] = cls
-    ranks = {name: rank for rank, name in enumerate(PAPER_ORDER)}
+    ranks = {name: rank for rank, name in enumerate(ORDER)}
     return dict(sorted(found.items(), key=lambda item: ranks.get(item[0], len(ranks))))
 
 

@@ -34,8 +34,7 @@ def metrics_of(sheet: Sheet) -> list[Metric]:
     for output in sheet.outputs:
         if output == "distance":
             metrics += ["mae", "rmse"]
-        elif output in NAMES:
-            metrics.append(output)
+        metrics += [metric for metric in NAMES if metric == output]
     return metrics
 
 
