@@ -3,9 +3,9 @@
     python -m benchmarks steps [--save]
 
 One thread, LeNet-5 on the embedded images, batches of 256, trusted batches of
-256; the default also on ResNet-32, in batches of 64. Times are the processor's and all contenders take turns, so that a busy
-machine changes little; a figure is the median over the turns of the ratio
-within a turn.
+256; the default also on ResNet-32, in batches of 64. Times are the processor's
+and all contenders take turns, so that a busy machine changes little; a figure is
+the median over the turns of the ratio within a turn.
 """
 
 import json

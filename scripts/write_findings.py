@@ -2,8 +2,8 @@
 
     python scripts/write_findings.py
 
-The claims, and what they depend on, are those of the experiments' specs; verdicts and counts are read from
-results/SCALE/NAME/NAME.json. A test compares the page with the results.
+The claims, and what they depend on, are those of the experiments' specs; verdicts and counts are
+read from results/SCALE/NAME/NAME.json. A test compares the page with the results.
 """
 
 import json
@@ -16,10 +16,11 @@ PAGE = ROOT / "docs" / "findings.md"
 
 HEAD = """# Which of the paper's findings hold
 
-What Fang et al. 2020 claim, what our runs say of it, and what it depends on. The claims of a table are tested by
-counting cells, with paired t-tests over seeds; those of a figure by a number that can be computed from it. Everything
-here is computed from [the runs that we keep](../results/README.md); the levels of
-accuracy at `cpu` scale are not the paper's (fewer images and epochs), so compare orders.
+What Fang et al. 2020 claim, what our runs say of it, and what it depends on. The claims of a table
+are tested by counting cells, with paired t-tests over seeds; those of a figure by a number that can
+be computed from it. Everything here is computed from [the runs that we keep](../results/README.md);
+the levels of accuracy at `cpu` scale are not the paper's (fewer images and epochs), so compare
+orders.
 
 """
 

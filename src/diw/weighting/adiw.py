@@ -22,8 +22,8 @@ class Adiw(Together, LossValues, Trained, EachBatch):
     """Matches losses by a few projected gradient steps from the weights of the last visit.
 
     The authors' successor of DIW (arXiv 2605.25499): instead of solving the match of every
-    mini-batch, w ← Π(w − (rate/n)·((K + ωI)w − k)), starting from what the samples weighed when they
-    were last seen. Cheaper than a solved match, and approximate; the steps of several epochs
+    mini-batch, w ← Π(w − (rate/n)·((K + ωI)w − k)), starting from what the samples weighed when
+    they were last seen. Cheaper than a solved match, and approximate; the steps of several epochs
     add up. The settings are those seen in public use.
     """
 

@@ -2,8 +2,8 @@
 
 C_ij = p(ỹ = j | y = i), the transition matrix, is estimated before training: a network learns
 the given labels, and its mean prediction for the trusted samples of class i is row i
-(Hendrycks et al. 2018, Eq. (2)). Then either the loss is corrected by it (`glc`), or the samples are
-weighted by it (`iw-t`).
+(Hendrycks et al. 2018, Eq. (2)). Then either the loss is corrected by it (`glc`), or the samples
+are weighted by it (`iw-t`).
 """
 
 from collections.abc import Mapping
@@ -107,8 +107,9 @@ class FromTransitions(Weighting):
 class Glc(FromTransitions):
     """Corrects the loss by the transitions between labels (gold loss correction).
 
-    Hendrycks et al. 2018: ℓ = −log (Cᵀp)_ỹ for samples whose label may be wrong, so that the network
-    learns the true labels from the given ones; −log p_y for trusted samples. All weights are one.
+    Hendrycks et al. 2018: ℓ = −log (Cᵀp)_ỹ for samples whose label may be wrong, so that the
+    network learns the true labels from the given ones; −log p_y for trusted samples. All weights
+    are one.
     """
 
     name: ClassVar[str] = "glc"
