@@ -27,7 +27,6 @@ class Elr(Weighting):
     """
 
     name: ClassVar[str] = "elr"
-    worldwide: ClassVar[bool] = False
 
     strength: float = 3.0
     """λ, how strongly the network is held."""
@@ -44,6 +43,10 @@ class Elr(Weighting):
 
     def weigh(self, step: Step) -> Weights:
         """Ones, (n,)."""
+        if step.world.size > 1:
+            raise UsageError(
+                "world: elr remembers the samples of one process; leave world out, or use remember"
+            )
         return Weights(step.ones())
 
     def losses(self, values: Any, batch: Batch, criterion: Criterion) -> Tensor:

@@ -28,7 +28,6 @@ class MwNet(Weighting):
     """
 
     name: ClassVar[str] = "mwnet"
-    worldwide: ClassVar[bool] = False
 
     look_ahead: float = 0.05
     """α, the length of the step that is tried: a learning rate on the mean loss."""
@@ -44,14 +43,18 @@ class MwNet(Weighting):
         for name in ("look_ahead", "hidden", "lr"):
             if not getattr(self, name) > 0:
                 raise UsageError(f"mwnet.{name}: must be positive, and is {getattr(self, name)}")
-        with torch.random.fork_rng(devices=()):
-            torch.manual_seed(0)
+        with torch.random.fork_rng(devices=()):  # pyright: ignore[reportUnknownMemberType]
+            torch.default_generator.manual_seed(0)
             layers = nn.Linear(1, self.hidden), nn.ReLU(), nn.Linear(self.hidden, 1), nn.Sigmoid()
             self._net = nn.Sequential(*layers).double()
         self._adam = torch.optim.Adam(self._net.parameters(), lr=self.lr, weight_decay=1e-4)
 
     def weigh(self, step: Step) -> Weights:
         """V(ℓ), (n,), after V has moved."""
+        if step.world.size > 1:
+            raise UsageError(
+                "world: mwnet learns from one process's batch; leave world out, or use diw"
+            )
         losses = step.seen_train.losses.detach().cpu().double().unsqueeze(1)
         with torch.enable_grad():
             tried = self._net(losses).squeeze(1)

@@ -41,8 +41,10 @@ def transition_matrix(network: nn.Module, trusted: Rows, method: str) -> Tensor:
     p = torch.cat([_probabilities(outputs.values, method).cpu() for _, outputs in pieces])
     labels = labels.cpu().long()
     matrix = torch.eye(p.shape[1], dtype=torch.float64)
-    for label in labels.unique().tolist():
-        matrix[label] = p[labels == label].mean(dim=0)
+    for label in range(len(matrix)):
+        own = labels == label
+        if own.any():
+            matrix[label] = p[own].mean(dim=0)
     return matrix
 
 
@@ -136,7 +138,6 @@ class IwT(FromTransitions):
     """
 
     name: ClassVar[str] = "iw-t"
-    worldwide: ClassVar[bool] = False
 
     warmup: int = 1
     """Epochs at the start without weights: a random network has nothing to say yet."""

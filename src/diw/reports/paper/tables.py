@@ -33,8 +33,9 @@ def metrics_of(sheet: Sheet) -> list[Metric]:
     metrics: list[Metric] = []
     for output in sheet.outputs:
         if output == "distance":
-            metrics += ["mae", "rmse"]
-        metrics += [metric for metric in NAMES if metric == output]
+            metrics.extend(("mae", "rmse"))
+        elif output in NAMES:
+            metrics.append(output)
     return metrics
 
 
