@@ -1,4 +1,5 @@
 import json
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -171,3 +172,93 @@ def test_a_bound_below_one_is_said(losses, tmp_path: Path, capsys) -> None:
     assert code == 0
     assert "bound: 0.5 is below one" in said
     assert len(said.splitlines()) == 1
+
+
+def test_a_large_training_set_is_read_in_parts(tmp_path, capsys, losses, monkeypatch) -> None:
+    monkeypatch.setattr("diw.data.streams.PART_VALUES", 100)
+    for name, values in zip(("train.npy", "trusted.npy"), losses, strict=True):
+        np.save(tmp_path / name, values)
+    files = [tmp_path / "train.npy", tmp_path / "trusted.npy", "--out"]
+    code, out, _ = run(*files, tmp_path / "w.npy", "--in-parts", capsys=capsys)
+    assert code == 0
+    assert "optimal" in out
+    assert "rows                   300" in out
+    np.testing.assert_allclose(np.load(tmp_path / "w.npy"), diw.kmm(*losses).weights, atol=1e-5)
+    monkeypatch.setattr("diw.cli.weights.LARGE", 100)
+    code, out, _ = run(*files, tmp_path / "v.npy", capsys=capsys)
+    assert "passes" in out  # by itself, for a large file
+    np.testing.assert_array_equal(np.load(tmp_path / "v.npy"), np.load(tmp_path / "w.npy"))
+
+
+def test_a_folder_is_standardised_like_a_file(tmp_path, capsys, table) -> None:
+    train, trusted = table
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    np.save(folder / "1.npy", train[:70])
+    np.save(folder / "2.npy", train[70:])
+    np.save(tmp_path / "train.npy", train)
+    np.save(tmp_path / "trusted.npy", trusted)
+    options = ["--ridge", "0.1", "--rank", "150", "--out"]
+    for source, name in ((folder, "w.npy"), (tmp_path / "train.npy", "v.npy")):
+        arguments = [source, tmp_path / "trusted.npy", *options, tmp_path / name]
+        assert run(*arguments, capsys=capsys)[0] == 0
+    np.testing.assert_allclose(
+        np.load(tmp_path / "w.npy"), np.load(tmp_path / "v.npy"), rtol=0, atol=1e-6
+    )
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        (["--out", "w.csv"], "--out: rows that are read in parts get weights as .npy, not w.csv"),
+        (["--out", "w.npy", "--estimator", "el"], "--estimator: el needs all of TRAIN in memory"),
+        (["--out", "w.npy", "--rank", "0"], "--rank: must be at least 1, not 0"),
+    ],
+)
+def test_wrong_use_in_parts(tmp_path, capsys, losses, monkeypatch, more, words) -> None:
+    monkeypatch.chdir(tmp_path)
+    np.save("train.npy", losses[0])
+    np.save("trusted.npy", losses[1])
+    code, _, error = run("train.npy", "trusted.npy", "--in-parts", *more, capsys=capsys)
+    assert code == 2
+    assert words in error
+    assert not Path("w.npy").exists()
+
+
+def test_a_cluster_with_a_killed_worker_gives_what_one_process_gives(
+    tmp_path, capsys, cluster, monkeypatch
+) -> None:
+    """A real scheduler and two workers, of which one is killed while it works."""
+    from diw.data.streams import find_parts, with_places
+    from diw.experiments.cluster import spread_on_cluster
+    from diw.matching import Options
+    from diw.matching.streamed import kmm_in_parts, one_by_one
+
+    monkeypatch.setattr("diw.data.streams.PART_VALUES", 20_000)
+    generator = np.random.default_rng(0)
+    np.save(tmp_path / "train.npy", generator.exponential(1, 400_000))
+    np.save(tmp_path / "trusted.npy", generator.exponential(0.5, 1000))
+    trusted, found = np.load(tmp_path / "trusted.npy"), {}
+    victim = cluster.add_worker()
+    cluster.add_worker()
+    with spread_on_cluster(cluster.address) as spread:
+        passes = 0
+
+        def killing(function, parts, *arguments):
+            nonlocal passes
+            passes += 1
+            if passes == 4:
+                threading.Timer(0.02, victim.kill).start()
+            return spread(function, parts, *arguments)
+
+        for name, way in (("one", one_by_one), ("cluster", killing)):
+            parts = with_places(find_parts(tmp_path / "train.npy"), tmp_path / f"{name}.npy")
+            found[name] = kmm_in_parts(parts, trusted, Options(), way)
+    assert victim.wait(10) == -9
+    assert found["cluster"].objective == pytest.approx(found["one"].objective, rel=1e-10)
+    ours, theirs = (np.load(tmp_path / f"{name}.npy") for name in found)
+    np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-4)
+    files = [tmp_path / "train.npy", tmp_path / "trusted.npy", "--out", tmp_path / "w.npy"]
+    code, _, _ = run(*files, "--scheduler", cluster.address, capsys=capsys)
+    assert code == 0
+    np.testing.assert_allclose(np.load(tmp_path / "w.npy"), theirs, rtol=0, atol=1e-4)

@@ -2,11 +2,8 @@ import json
 import multiprocessing
 import os
 import signal
-import subprocess
-import sys
 import threading
 import time
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -83,44 +80,6 @@ def test_a_run_killed_by_the_system_frees_its_lock_and_goes_on(tmp_path: Path) -
     ours, theirs = load_file(run.model), load_file(whole.model)
     assert all((ours[name] == theirs[name]).all() for name in theirs)
     assert run.ledger().tobytes() == whole.ledger().tobytes()
-
-
-class Cluster:
-    """A dask scheduler and its workers on this machine, each a process that nothing restarts."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder, self.file = folder, folder / "scheduler.json"
-        self.processes: list[subprocess.Popen] = []
-        self._start("scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard")
-        deadline = time.monotonic() + 60
-        while not self.file.exists() and time.monotonic() < deadline:
-            time.sleep(0.05)
-        self.address = json.loads(self.file.read_text())["address"]
-
-    def add_worker(self, threads: int = 1) -> subprocess.Popen:
-        options = ("--nthreads", str(threads), "--no-nanny", "--no-dashboard")
-        return self._start("worker", *options, "--local-directory", str(self.folder))
-
-    def _start(self, kind: str, *options: str) -> subprocess.Popen:
-        command = [sys.executable, "-m", "dask", kind, "--scheduler-file", str(self.file), *options]
-        environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-        quiet = subprocess.DEVNULL
-        process = subprocess.Popen(command, stdout=quiet, stderr=quiet, env=environment)
-        self.processes.append(process)
-        return process
-
-    def close(self) -> None:
-        for process in reversed(self.processes):
-            process.kill()
-            process.wait()
-
-
-@pytest.fixture
-def cluster(tmp_path: Path) -> Iterator[Cluster]:
-    pytest.importorskip("distributed")
-    made = Cluster(tmp_path)
-    yield made
-    made.close()
 
 
 def test_a_worker_killed_mid_run_loses_nothing_and_nothing_is_done_twice(tmp_path, cluster) -> None:

@@ -9,10 +9,12 @@ import click
 
 from diw.cli.options import (
     FILE,
+    PATH,
     encoding_option,
     json_option,
     say,
     say_notes,
+    timeout_option,
     verbose_option,
     writable_file,
     write_results,
@@ -31,13 +33,16 @@ Examples:
   diw weights losses.npy trusted_losses.npy --out weights.npy --bound 10
   diw weights train.parquet trusted.parquet --drop label --gamma median --out w.parquet
   diw weights train.csv trusted.csv --out weights.csv --estimator entropy
+  diw weights folder-of-parquet trusted.parquet --drop label --out weights.npy
 """
 
+LARGE = 1 << 30
+"""Bytes of an .npy file from which on it is read in parts."""
 ENDINGS = (".csv", ".npy", ".npz", ".parquet")
 
 
 @click.command(epilog=EXAMPLES)
-@click.argument("train", type=FILE)
+@click.argument("train", type=PATH)
 @click.argument("trusted", type=FILE)
 @click.option(
     "--out", type=FILE, required=True, help=f"File for the weights: {', '.join(ENDINGS)}."
@@ -73,6 +78,9 @@ ENDINGS = (".csv", ".npy", ".npz", ".parquet")
 @click.option("--ridge", type=float, default=1e-5, show_default=True, help="Ridge penalty.")
 @click.option("--rank", type=int, help="Largest rank of the kernel; below it the match is exact.")
 @click.option("--tol", type=float, default=1e-8, show_default=True, help="Relative residual.")
+@click.option("--in-parts", is_flag=True, help="Read TRAIN in parts, also if it would fit.")
+@click.option("--scheduler", metavar="ADDRESS", help="Read the parts on a dask cluster.")
+@timeout_option
 @encoding_option
 @verbose_option
 @json_option
@@ -84,6 +92,9 @@ def weights(
     raw: bool,
     gamma: str | None,
     solver: str,
+    in_parts: bool,
+    scheduler: str | None,
+    timeout: float | None,
     text_encoding: str | None,
     verbose: bool,
     json_file: Path | None,
@@ -94,11 +105,23 @@ def weights(
     Kernel mean matching, or another estimator: non-negative weights with mean about one under
     which the training rows look like the trusted ones. Files are .npy, .npz, .csv, .tsv or
     .parquet; columns of numbers are standardised by TRAIN, columns of text become one-hot.
+
+    TRAIN may also be a folder of .parquet or .npy files with numbers. It is then read in parts,
+    as often as needed, and so is an .npy file of more than a gigabyte; the weights are
+    written as .npy.
     """
     _check_out(out)
     writable_file(out, "out")
     if out.resolve() in (train.resolve(), trusted.resolve()):
         raise UsageError(f"out: {out} is an input; choose another name")
+    settings["gamma"] = _gamma(gamma)
+    if in_parts or scheduler is not None or _is_large(train):
+        if solver != "kmm":
+            raise UsageError(f"estimator: {solver} needs all of TRAIN in memory; only kmm does not")
+        with warnings.catch_warnings():
+            summary = _in_parts(train, trusted, out, drop, raw, scheduler, timeout, settings)
+        _say_summary(summary, out, json_file)
+        return
     import numpy as np
 
     from diw.data.values import read_values
@@ -106,7 +129,7 @@ def weights(
 
     pair = read_values(train, trusted, drop=drop, raw=raw, text_encoding=text_encoding)
     say_notes(pair.notes, verbose)
-    settings |= {"gamma": _gamma(gamma), "solver": "diw" if solver == "kmm" else solver}
+    settings["solver"] = "diw" if solver == "kmm" else solver
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", DIWWarning)
         try:
@@ -117,6 +140,10 @@ def weights(
     values = np.asarray(match.weights, dtype=np.float64)
     _write(out, values)
     summary = _summary(values, match, float(settings["bound"]), len(pair.trusted))
+    _say_summary(summary, out, json_file)
+
+
+def _say_summary(summary: dict[str, Any], out: Path, json_file: Path | None) -> None:
     for name, value in summary.items():
         if value is None:
             continue
@@ -124,6 +151,56 @@ def weights(
         click.echo(f"{name.replace('_', ' '):22} {shown}")
     click.echo(f"{'weights':22} {out}")
     write_results(json_file, summary)
+
+
+def _is_large(train: Path) -> bool:
+    array = train.suffix.lower() == ".npy"
+    return train.is_dir() or (array and train.is_file() and train.stat().st_size > LARGE)
+
+
+def _in_parts(
+    train: Path, trusted: Path, out: Path, drop: tuple[str, ...], raw: bool, scheduler: str | None,
+    timeout: float | None, settings: dict[str, Any],
+) -> dict[str, Any]:  # fmt: skip
+    """Match a training set that is read in parts, here or on a cluster; the summary."""
+    from contextlib import ExitStack
+    from dataclasses import asdict
+
+    import numpy as np
+
+    from diw.data.streams import find_parts, moments_of, standardised, with_places
+    from diw.matching.options import Options
+    from diw.matching.streamed import kmm_in_parts, one_by_one
+    from diw.records import replacing
+
+    if out.suffix.lower() != ".npy":
+        raise UsageError(f"out: rows that are read in parts get weights as .npy, not {out.name}")
+    parts, theirs = find_parts(train, drop), find_parts(trusted, drop)
+    if (parts[0].columns is None) != (theirs[0].columns is None):
+        raise UsageError(f"{trusted}: give both as arrays, or both as tables, like {train}")
+    if parts[0].columns != theirs[0].columns:
+        raise UsageError(f"{trusted}: has other columns than {train}, or in another order")
+    with ExitStack() as stack:
+        spread = one_by_one
+        if scheduler is not None:
+            from diw.experiments.cluster import spread_on_cluster
+
+            spread = stack.enter_context(spread_on_cluster(scheduler, timeout))
+        temporary = stack.enter_context(replacing(out))
+        parts = with_places(parts, temporary)
+        values = np.concatenate([part.read() for part in theirs])
+        if values.ndim == 2 and not raw:
+            parts, shift, factor = standardised(parts, spread(moments_of, parts))
+            if len(shift) != values.shape[1]:
+                raise UsageError(
+                    f"{trusted}: {values.shape[1]} columns, but {train} has {len(shift)}"
+                )
+            values = (values - shift) * factor
+        try:
+            found = kmm_in_parts(parts, values, Options(**settings), spread)
+        except ValueError as error:
+            raise UsageError(str(error)) from None
+    return {**asdict(found), "trusted_rows": len(values)}
 
 
 def _check_out(out: Path) -> None:

@@ -3,7 +3,8 @@
 import logging
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -36,11 +37,46 @@ def run_on_cluster(
         scheduler: The scheduler's address.
         timeout: Seconds without any worker after which to give up; None waits for ever.
     """
+    with _connected(scheduler, "engine") as client:
+        _check_threads(client, scheduler)
+        futures = [client.submit(work, spec, folder, pure=False) for spec in specs]
+        _wait(client, futures, scheduler, timeout)
+        return [future.result() for future in futures]
+
+
+@contextmanager
+def spread_on_cluster(
+    scheduler: str, timeout: float | None = None
+) -> Generator[Callable[..., list[Any]]]:
+    """A function that applies another one to parts of data, on the workers of a dask scheduler.
+
+    Yields a function of (function, parts, *arguments), whose results are in the order of the
+    parts. Parts of a worker that dies are done again by another one.
+
+    Args:
+        scheduler: The scheduler's address.
+        timeout: Seconds without any worker after which to give up; None waits for ever.
+    """
+    with _connected(scheduler, "scheduler") as client:
+
+        def spread(
+            function: Callable[..., Any], parts: Sequence[Any], *arguments: Any
+        ) -> list[Any]:
+            futures = [client.submit(function, part, *arguments, pure=False) for part in parts]
+            _wait(client, futures, scheduler, timeout)
+            return client.gather(futures)
+
+        yield spread
+
+
+@contextmanager
+def _connected(scheduler: str, argument: str) -> Generator[Any]:
+    """A client of a scheduler that has workers."""
     try:
         from distributed import Client
     except ImportError:
         raise UsageError(
-            "engine: dask is not installed; install it with: pip install 'diw[cluster]'"
+            f"{argument}: dask is not installed; install it with: pip install 'diw[cluster]'"
         ) from None
     try:
         client = Client(scheduler, timeout=f"{PATIENCE}s", set_as_default=False)
@@ -49,24 +85,21 @@ def run_on_cluster(
     for name in ("distributed.client", "distributed.core", "distributed.utils"):
         logging.getLogger(name).setLevel(logging.CRITICAL)  # what matters is said below, in a line
     with client:
-        _check_workers(client, scheduler)
-        futures = [client.submit(work, spec, folder, pure=False) for spec in specs]
-        _wait(client, futures, scheduler, timeout)
-        return [future.result() for future in futures]
+        try:
+            client.wait_for_workers(1, timeout=PATIENCE)
+        except TimeoutError:
+            raise RunError(
+                f"{scheduler}: no worker has joined; start some with: "
+                f"dask worker {scheduler} --nthreads 1 --nworkers auto"
+            ) from None
+        yield client
 
 
-def _check_workers(client: Any, scheduler: str) -> None:
+def _check_threads(client: Any, scheduler: str) -> None:
     """Refuse workers that train two networks in one process.
 
     Dropout and the like draw from torch's global generator, which two trainings would share.
     """
-    try:
-        client.wait_for_workers(1, timeout=PATIENCE)
-    except TimeoutError:
-        raise RunError(
-            f"{scheduler}: no worker has joined; start some with: "
-            f"dask worker {scheduler} --nthreads 1 --nworkers auto"
-        ) from None
     threads = client.nthreads()
     if any(count != 1 for count in threads.values()):
         raise UsageError(

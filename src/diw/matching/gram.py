@@ -41,6 +41,8 @@ class Factor:
     """(n/m) Σ_j √(left out of trusted value j's diagonal)."""
     capped: bool
     """Whether the rank ended at a cap, with more left out than the tolerance."""
+    pivots: tuple[int, ...] = ()
+    """(r,) the places of the values, training before trusted, that the rows belong to."""
 
     @property
     def rank(self) -> int:
@@ -123,7 +125,7 @@ def pivoted_cholesky(
     norms = (z * z).sum(1) if z.ndim == 2 else None
     V = xp.empty(cap, size)
     left = xp.full(size, 1.0)
-    rows, worst = 0, 1.0
+    rows, worst, pivots = 0, 1.0, list[int]()
     while True:
         pivot = int(left.argmax())
         worst = float(left[pivot])
@@ -149,6 +151,7 @@ def pivoted_cholesky(
         row *= 1.0 / math.sqrt(worst)
         left -= row * row
         left[pivot] = 0.0
+        pivots.append(pivot)
         rows += 1
     left = xp.floor(left, 0.0)
     ratio, b, roots = n / (size - n), V[:rows, n:], left[n:] ** 0.5
@@ -160,6 +163,7 @@ def pivoted_cholesky(
         left=left[:n],
         left_trusted=float(roots.sum()) * ratio,
         capped=worst > tolerance,
+        pivots=tuple(pivots),
     )
 
 

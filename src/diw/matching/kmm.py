@@ -252,20 +252,20 @@ def _solve_factored(problem: Problem, gram: Factor, max_iterations: int) -> Solu
     """Solve without the band first; if the sum leaves it, with the sum at the band's nearer end."""
     extra = gram.left if gram.capped else None
     system = System(problem.xp, gram.V, gram.b, problem.ridge, problem.bound, extra=extra)
-    point, iterations = _solve_system(system, max_iterations)
+    point, iterations = solve_system(system, max_iterations)
     total = float(point.w.sum())
     if not problem.low <= total <= problem.high:  # the nearer end binds, by convexity
         end = problem.low if total < problem.low else problem.high
-        point, more = _solve_system(replace(system, total=end), max_iterations)
+        point, more = solve_system(replace(system, total=end), max_iterations)
         iterations += more
     return Solution(point.w, point.F @ gram.V, -point.eta * problem.ridge, iterations)
 
 
-def _solve_system(system: System, max_iterations: int) -> tuple[DualPoint, int]:
+def solve_system(system: System, max_iterations: int) -> tuple[DualPoint, int]:
     """Newton's method; where its path is long, after an interior point."""
     start, spent, large = system.point(system.b * 0.0, 0.0), 0, system.size > 4 * SAMPLE
     if large:  # begin at the solution of a thinned problem
-        thinned, _ = _solve_system(system.thinned(system.size // SAMPLE), max_iterations)
+        thinned, _ = solve_system(system.thinned(system.size // SAMPLE), max_iterations)
         start = system.point(thinned.y, thinned.eta)
     if large or len(system.V) <= NEWTON_RANK:
         found, spent, done = newton(system, start, min(NEWTON_STEPS, max_iterations))

@@ -1,0 +1,38 @@
+"""A real dask cluster on this machine, for tests."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+
+class Cluster:
+    """A dask scheduler and its workers on this machine, each a process that nothing restarts."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.file = folder, folder / "scheduler.json"
+        self.processes: list[subprocess.Popen] = []
+        self._start("scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard")
+        deadline = time.monotonic() + 60
+        while not self.file.exists() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        self.address = json.loads(self.file.read_text())["address"]
+
+    def add_worker(self, threads: int = 1) -> subprocess.Popen:
+        options = ("--nthreads", str(threads), "--no-nanny", "--no-dashboard")
+        return self._start("worker", *options, "--local-directory", str(self.folder))
+
+    def _start(self, kind: str, *options: str) -> subprocess.Popen:
+        command = [sys.executable, "-m", "dask", kind, "--scheduler-file", str(self.file), *options]
+        environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+        quiet = subprocess.DEVNULL
+        process = subprocess.Popen(command, stdout=quiet, stderr=quiet, env=environment)
+        self.processes.append(process)
+        return process
+
+    def close(self) -> None:
+        for process in reversed(self.processes):
+            process.kill()
+            process.wait()
