@@ -60,6 +60,7 @@ def test_losses_in_parts(case) -> None:
 
 def test_more_values_than_the_sample_and_one_that_it_misses(monkeypatch) -> None:
     monkeypatch.setattr("diw.matching.streamed.SAMPLE", 500)
+    monkeypatch.setattr("diw.matching.streamed.WIDTH_SAMPLE", 500)
     generator = np.random.default_rng(1)
     z, trusted = generator.exponential(1, 30_000), generator.exponential(0.5, 300)
     z[[7, 20_000]] = [40.0, -35.0]
@@ -68,7 +69,7 @@ def test_more_values_than_the_sample_and_one_that_it_misses(monkeypatch) -> None
 
 def test_newton_finds_its_way_from_a_bad_sample(monkeypatch) -> None:
     """A small sample is a poor start: steps are shortened, and the end is the same."""
-    monkeypatch.setattr("diw.matching.streamed.SAMPLE", 300)
+    monkeypatch.setattr("diw.matching.streamed.WIDTH_SAMPLE", 300)
     generator = np.random.default_rng(2)
     z, trusted = generator.exponential(1, 20_000), generator.exponential(0.2, 300)
     assert_same(z, trusted, [5_000], gamma=1.0, bound=3.0)

@@ -39,7 +39,9 @@ from diw.matching.problem import Problem
 from diw.matching.width import FEATURE_RULE, LOSS_RULE, width
 
 SAMPLE = 20_000
-"""Training values among which pivots are chosen, and of the problem that gives a first solution."""
+"""Training values among which pivots are chosen."""
+START_ENTRIES = 1 << 24
+"""Of the factor of the sample whose solution Newton's method starts from: 128 MiB."""
 WIDTH_SAMPLE = 200_000
 """Training values from which a rule for γ is computed."""
 TRUSTED_SAMPLE = 5_000
@@ -51,6 +53,7 @@ ROUNDS = 6
 """Of looking for missed values; after these the rank counts as capped."""
 CONTINUATION = (1e5, 1e4, 1e3, 1e2, 1e1)
 """Times the ridge, where Newton's method finds no short way without."""
+CAPPED_ACCURACY = 1e-10
 ACCURACY = 1e-12
 """A residual, relative to b, at which Newton's method ends."""
 
@@ -135,13 +138,14 @@ class _Solver:
         V = basis.columns(self.trusted)
         b = V.sum(1) * (n / len(self.trusted))
         left_trusted = float(np.sqrt(np.maximum(1 - (V * V).sum(0), 0)).sum()) * n / V.shape[1]
-        y, eta, steps = self.solve(basis, b, few, None)
-        total = self.sums(basis, y, eta).total
+        y, eta, steps, here = self.solve(basis, b, sample, None)
+        total = here.total
         low, high = n * (1 - slack), n * (1 + slack)
         if not low <= total <= high:  # the nearer end binds, by convexity
-            y, eta, more = self.solve(basis, b, few, low if total < low else high)
+            end = low if total < low else high
+            y, eta, more, here = self.solve(basis, b, sample, end)
             steps += more
-        return self.certified(basis, b, y, eta, steps, left_trusted)
+        return self.certified(basis, b, y, eta, here.Vw, steps, left_trusted)
 
     def basis(self, sample: FloatArray, gamma: float) -> Basis:
         """Pivots from a sample; where the rank is not capped, as good for all values as for it."""
@@ -177,9 +181,10 @@ class _Solver:
 
     def solve(
         self, basis: Basis, b: FloatArray, sample: FloatArray, total: float | None
-    ) -> tuple[FloatArray, float, int]:
-        """y, η and the number of steps: Newton's method from the solution for the sample."""
+    ) -> tuple[FloatArray, float, int, Sums]:
+        """y, η, the number of steps and their sums: Newton's method from a sample's solution."""
         omega = basis.ridge
+        sample = sample[:: max(1, len(sample) * basis.rank // START_ENTRIES)]
         share = len(sample) / self.n
         V = basis.columns(sample)
         extra = np.maximum(1 - (V * V).sum(0), 0) * share if basis.capped else None
@@ -189,28 +194,29 @@ class _Solver:
         )  # fmt: skip
         start, _ = solve_system(thinned, self.options.max_iterations)
         first = np.asarray(start.y), float(start.eta)
-        y, eta, steps, done = self.newton(basis, b, *first, total, NEWTON_STEPS)
+        y, eta, steps, done, here = self.newton(basis, b, *first, total, NEWTON_STEPS)
         if not done:  # a larger ridge has a shorter way; its solution is the next one's start
             y, eta = first
             for factor in (*CONTINUATION, 1.0):
                 larger = replace(basis, ridge=factor * basis.ridge)
-                y, eta, more, done = self.newton(larger, b, y, eta, total, NEWTON_STEPS)
+                y, eta, more, _, here = self.newton(larger, b, y, eta, total, NEWTON_STEPS)
                 steps += more
-        return y, eta, steps
+        return y, eta, steps, here
 
     def newton(
         self, basis: Basis, b: FloatArray, y: FloatArray, eta: float, total: float | None,
         most: int,
-    ) -> tuple[FloatArray, float, int, bool]:  # fmt: skip
-        """The last dual point, the number of steps, and whether what is left is rounding."""
+    ) -> tuple[FloatArray, float, int, bool, Sums]:  # fmt: skip
+        """The last dual point, the steps, whether what is left is rounding, and the sums."""
         omega, scale = basis.ridge, max(float(np.abs(b).max()), 1.0)
+        enough = CAPPED_ACCURACY if basis.capped else ACCURACY
         here, smallest = self.sums(basis, y, eta), math.inf
         for steps in range(most + 1):
             F, excess = omega * y - b + here.Vw, 0.0 if total is None else here.total - total
             size = max(float(np.abs(F).max()), abs(excess))
             stalled = size >= 0.5 * smallest and size <= 1e3 * ACCURACY * scale
-            if size <= ACCURACY * scale or stalled:
-                return y, eta, steps, True
+            if size <= enough * scale or stalled:
+                return y, eta, steps, True, here
             if steps == most:
                 break
             smallest = min(smallest, size)
@@ -223,7 +229,7 @@ class _Solver:
                 length = self.line(basis, y, eta, dy, deta, b, total, first)
                 ahead = self.sums(basis, y + length * dy, eta + length * deta)
             y, eta, here = y + length * dy, eta + length * deta, ahead
-        return y, eta, most, False
+        return y, eta, most, False, here
 
     def line(
         self, basis: Basis, y: FloatArray, eta: float, dy: FloatArray, deta: float, b: FloatArray,
@@ -241,11 +247,10 @@ class _Solver:
         return float(lengths[after - 1] + (0 - low) / (high - low) / len(slopes[1:]))
 
     def certified(
-        self, basis: Basis, b: FloatArray, y: FloatArray, eta: float, steps: int,
+        self, basis: Basis, b: FloatArray, y: FloatArray, eta: float, Vw: FloatArray, steps: int,
         left_trusted: float,
     ) -> Streamed:  # fmt: skip
         """Let the parts take their weights, and compute residuals and a bound of the error."""
-        Vw = self.sums(basis, y, eta).Vw
         found = self.each(finish, basis, y, eta, b, Vw)
         sums = {name: sum(part[name] for part in found) for name in found[0]}
         highest = {name: max(part[name] for part in found) for name in found[0]}
