@@ -7,7 +7,7 @@ INSTALL := $(BIN)/python -m pip install --quiet -c constraints.txt
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint bench soak-solver soak-kill soak-pairs soak-fuzz test-lowest docs docs-open sbom clean
+.PHONY: help run test lint bench soak-solver soak-kill soak-pairs soak-fuzz soak-load test-lowest docs docs-open sbom clean
 
 help:  ## Show what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -59,8 +59,13 @@ soak-kill: $(VENV)/.dev  ## Kill commands 200 times at random moments; they end 
 soak-pairs: $(VENV)/.dev  ## Start 50 pairs of commands on one folder; none mixes its results with another
 	$(ONE_THREAD) $(BIN)/python -m tests.soak.pairs
 
-soak-fuzz: $(VENV)/.dev  ## Damage files of runs and make up command lines, 4,500 cases
+soak-fuzz: $(VENV)/.dev  ## Damage files, make up command lines, give kmm numbers of any magnitude
 	$(ONE_THREAD) $(BIN)/python -m tests.soak.fuzz
+	$(ONE_THREAD) $(BIN)/python -m tests.soak.readers
+	$(ONE_THREAD) $(BIN)/python -m tests.soak.numbers
+
+soak-load: $(VENV)/.dev  ## 300 epochs, a table of a million rows, 200 queued runs
+	$(ONE_THREAD) $(BIN)/python -m tests.soak.load
 
 $(LOWEST)/.dev: pyproject.toml constraints.txt scripts/lowest_versions.py
 	$(PYTHON) -m venv $(LOWEST)
