@@ -37,8 +37,8 @@ def memory(folder: Path, epochs: int = EPOCHS) -> dict[str, float]:
     code: object = None
     original = Journal.append
 
-    def measured(journal, row, weights=None) -> None:
-        original(journal, row, weights)
+    def measured(journal, row, *more) -> None:
+        original(journal, row, *more)
         pages = int(Path("/proc/self/statm").read_text().split()[1])
         sizes.append(pages * resource.getpagesize() / 2**20)
 
