@@ -47,6 +47,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
         *("torchrun", "train", "--data", "train.csv", "--trusted", "trusted.csv", *OWN),
         *("--set", "warmup_steps=10", "--set", "every=10", "--set", "block=1"),
     ),
+    "audit": ("audit", "dynamic/whole", "--device", "cpu"),  # of the first command's run
 }
 """What is killed; each writes to the folder `out`."""
 
