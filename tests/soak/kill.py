@@ -9,6 +9,7 @@ kept in the folder, so that a stopped soak goes on.
 """
 
 import argparse
+import ctypes
 import json
 import os
 import random
@@ -51,6 +52,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
 }
 """What is killed; each writes to the folder `out`."""
 
+PR_SET_PDEATHSIG = 1  # of Linux
 SIGNALS = (signal.SIGKILL, signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
 
 
@@ -139,13 +141,15 @@ def start(folder: Path, command: tuple[str, ...], out: Path) -> int:
 def _join_another() -> None:
     """Fork a second process of the same job, with the environment that torchrun gives them.
 
-    This one, the first, gets the signals; the other ends when it loses the first.
+    This one, the first, gets the signals; the other is ended with it, as torchrun would do.
     """
     with socket.socket() as free:
         free.bind(("localhost", 0))
         port = free.getsockname()[1]
     os.environ |= {"WORLD_SIZE": "2", "MASTER_ADDR": "localhost", "MASTER_PORT": str(port)}
     os.environ["RANK"] = "0" if os.fork() else "1"
+    if os.environ["RANK"] == "1":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def wait(process: int) -> int:
