@@ -164,3 +164,17 @@ def test_importing_it_is_light() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     ).stdout.split()
     assert not {"torch", "rich", "plotly", "scipy"} & set(loaded)
+
+
+def test_weights_that_are_unhealthy_are_said_once(tmp_path: Path) -> None:
+    run = Run.create(tmp_path / "run", {"method": "diw"})
+    watch = Watch(Tracked(run, "diw seed 1", 4))
+    watch.begin()
+    said: list[str] = []
+    for epoch in range(1, 5):
+        run.append({**row(epoch), "weighted": True, "ess": 0.05})
+        watch.look()
+        said += watch.warnings()
+    assert len(said) == 1
+    assert said[0].startswith("warning: diw seed 1: from epoch 1: few samples carry the training")
+    assert "--set diw.bound" in said[0]

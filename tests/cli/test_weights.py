@@ -262,3 +262,31 @@ def test_a_cluster_with_a_killed_worker_gives_what_one_process_gives(
     code, _, _ = run(*files, "--scheduler", cluster.address, capsys=capsys)
     assert code == 0
     np.testing.assert_allclose(np.load(tmp_path / "w.npy"), theirs, rtol=0, atol=1e-4)
+
+
+def test_labels_are_not_matched_unless_asked_for(tmp_path: Path, capsys) -> None:
+    rng = np.random.default_rng(0)
+    names = {}
+    for name, share in (("a.csv", 0.2), ("b.csv", 0.8)):
+        x, y = rng.normal(size=60), (rng.random(60) < share).astype(int)
+        lines = [f"{one:.5f},{-one:.3f},{label}" for one, label in zip(x, y, strict=True)]
+        names[name] = tmp_path / name
+        names[name].write_text("\n".join(["x,z,label", *lines]) + "\n")
+        (tmp_path / f"other-{name}").write_text("\n".join(["x,z,status", *lines]) + "\n")
+    out = tmp_path / "w.npy"
+
+    def weights(*arguments: object, prefix: str = "") -> tuple[np.ndarray, str]:
+        files = (tmp_path / f"{prefix}{name}" for name in ("a.csv", "b.csv"))
+        code, _, said = run(*files, "--out", out, *arguments, capsys=capsys)
+        assert code == 0, said
+        return np.load(out), said
+
+    plain, said = weights()
+    assert "left out" in said
+    assert np.array_equal(plain, weights("--drop", "label")[0])
+    assert not np.allclose(plain, weights("--keep-label")[0])
+    assert np.array_equal(plain, weights("--label", "status", prefix="other-")[0])
+    code, _, error = run(*names.values(), "--out", out, "--label", "no", capsys=capsys)
+    assert code == 2
+    assert "--label: " in error
+    assert "has no column 'no'" in error

@@ -80,10 +80,13 @@ def test_page_has_title_table_and_figures(runs: list[Run], tmp_path: Path) -> No
 def test_page_asks_nothing_of_the_network(runs: list[Run], tmp_path: Path) -> None:
     page = page_of(runs, tmp_path / "report.html")
     assert not {"link", "img", "iframe", "object", "base"} & set(page.tags)
-    assert not {"src", "href", "srcset", "action"} & {name for name, _ in page.attributes}
+    assert not {"src", "srcset", "action"} & {name for name, _ in page.attributes}
+    links = [value or "" for name, value in page.attributes if name == "href"]
+    assert len(links) == len(runs)  # to the folders of the runs, beside the page
+    assert all((tmp_path / link).is_dir() for link in links)
     policy = [value for name, value in page.attributes if name == "content"][1]
     assert policy is not None
-    assert policy.startswith("default-src 'none'")
+    assert policy.startswith("default-src 'none'; script-src 'sha256-")
 
 
 def test_same_records_same_bytes(runs: list[Run], tmp_path: Path) -> None:

@@ -7,13 +7,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from diw.auditing.result import Audit
-from diw.auditing.scoring import Floats, Ints, loss_scores, mean_weights, suggest, weight_scores
 from diw.diagnosing import Diagnosis, diagnose_data
 from diw.errors import UsageError
 from diw.experiments.exporting import check_files
 from diw.experiments.sources import load_split, training_places
 from diw.predicting import Predictor
 from diw.records import Run, find_run
+from diw.reports.suspicion import Floats, Ints, loss_scores, mean_weights, suggest, weight_scores
 
 
 def audit(

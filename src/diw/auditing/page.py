@@ -45,7 +45,7 @@ def render(found: Audit, run: Run, shown: Samples, top: int) -> str:
     content = script_json(_content(found, run, shown, top))
     header = f"""<p class="kicker">diw audit</p>
 <h1>Which labels of {escape(Path(data).name)} look wrong?</h1>
-<p class="finding">{escape(_finding(found))}</p>
+<p class="finding">{escape(finding(found))}</p>
 {_private(shown, top)}"""
     body = f"""{_plots(found)}
 {diagnosis_section(found.diagnosis) if found.diagnosis is not None else ""}
@@ -84,7 +84,8 @@ suspects.csv.</p></noscript>
     )
 
 
-def _finding(found: Audit) -> str:
+def finding(found: Audit) -> str:
+    """How many labels are wrong, in a sentence or two."""
     total = count(len(found.order), "training label")
     if found.wrong is None:
         return f"{count(found.count, 'suspect')} among {total}."
@@ -117,7 +118,7 @@ def _private(shown: Samples, top: int) -> str:
 
 
 def _plots(found: Audit) -> str:
-    simulated = found.flipped is not None
+    simulated = found.quality() is not None
     keys = (
         '<span class="key all"></span>all samples <span class="key wrong"></span>mislabelled. '
         if simulated

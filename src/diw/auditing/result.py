@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from diw.auditing.scoring import Floats, Ints
 from diw.diagnosing import Diagnosis
 from diw.diagnostics import auroc, average_precision
 from diw.experiments.places import Place
+from diw.reports.suspicion import Floats, Ints
 
 FEWEST = 20
 """Suspects are at least so many: someone who asks wants to look at some."""

@@ -11,7 +11,6 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from diw.auditing.scoring import Ints
 from diw.data.columns import words_of
 from diw.data.encoding import CategoryColumn, TableRows
 from diw.data.own import read_raw, shared_label
@@ -19,6 +18,7 @@ from diw.data.tables import TableFile
 from diw.experiments.places import is_own
 from diw.experiments.sources import load_bundle, load_split
 from diw.records import Run
+from diw.reports.suspicion import Ints
 
 LARGEST_SIDE = 96
 """Pixels of a thumbnail's longer side."""

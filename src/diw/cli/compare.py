@@ -149,6 +149,7 @@ def _run(specs: Sequence[RunSpec], folder: Path, jobs: int, timeout: float | Non
 def _report(
     base: RunSpec, runs: list[Run], folder: Path, json_file: Path | None, learners: bool
 ) -> None:
+    from diw.auditing.highlights import write_audit
     from diw.reports.comparison import compare_runs, compare_table, learners_table
     from diw.reports.page import write_report
     from diw.reports.summary import remark, results_json
@@ -161,7 +162,8 @@ def _report(
     if others:
         click.echo()
         show(learners_table(comparison, others))
-    write_report([comparison], folder / "report.html", [others])
+    found = write_audit(comparison, folder)
+    write_report([comparison], folder / "report.html", [others], [found])
     click.echo(f"\nReport:  {folder / 'report.html'}\nRecords: {folder}")
     shared = {k: v for k, v in base.as_json().items() if not k.startswith("method")}
     shared["seeds"] = sorted({run.spec.seed for run in runs})

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Literal, TextIO
 
 from diw.errors import RunError, UsageError
 from diw.records import Row, Run
+from diw.reports.health import complaints
 
 if TYPE_CHECKING:
     from rich.progress import TaskID
@@ -52,6 +53,8 @@ class Watch:
     known: int = 0
     """Epochs that were there before the work began."""
     _stamp: tuple[int, int] | None = None
+    _said: set[str] = field(default_factory=set[str])
+    """Kinds of warnings that were given: each is given once."""
 
     def begin(self) -> None:
         """Take note of what an earlier session left."""
@@ -85,6 +88,19 @@ class Watch:
             return False
         self._stamp, self.rows = stamp, self.tracked.run.metrics()
         return True
+
+    def warnings(self) -> list[str]:
+        """What is newly wrong with the weights, each kind once."""
+        if self.epoch <= self.known:
+            return []
+        try:
+            method = str(self.tracked.run.spec_json.get("method"))
+        except (OSError, UsageError, RunError):  # it is being discarded
+            return []
+        found = complaints(self.rows, method)
+        new = {kind: words for kind, words in found.items() if kind not in self._said}
+        self._said |= new.keys()
+        return [f"warning: {self.tracked.label}: {words}" for words in new.values()]
 
     @property
     def epoch(self) -> int:
@@ -129,6 +145,8 @@ def progress(
             ended = stop.wait(interval)
             for watch in watches:
                 watch.look()
+                for line in watch.warnings():
+                    display.say(line)
             display.update(watches)
             if ended:
                 return
@@ -158,6 +176,10 @@ class Lines:
             if line:
                 self._stream.write(f"{watch.tracked.label}: {line}\n")
         self._stream.flush()
+
+    def say(self, line: str) -> None:
+        """Print a line of its own."""
+        self._stream.write(f"{line}\n")
 
     def close(self) -> None:
         """Nothing is left open."""
@@ -219,6 +241,10 @@ class Bars:
         if self._all is not None:
             done = sum(watch.state == "done" for watch in watches)
             self._progress.update(self._all, completed=done, epoch=f"{done}/{len(watches)} runs")
+
+    def say(self, line: str) -> None:
+        """Print a line above the bars."""
+        self._progress.console.print(line, markup=False, highlight=False)
 
     def close(self) -> None:
         """Draw the last state and release the cursor."""

@@ -25,6 +25,7 @@ def report(runs: Path, out: Path | None, json_file: Path | None) -> None:
     RUNS is a run or a folder of runs. Nothing is trained; unfinished runs are
     left out.
     """
+    from diw.auditing.highlights import write_audit
     from diw.records import find_runs
     from diw.reports.comparison import compare_runs, compare_table, shared_entries
     from diw.reports.page import write_report
@@ -39,7 +40,9 @@ def report(runs: Path, out: Path | None, json_file: Path | None) -> None:
         if place:
             click.echo()
         show(compare_table(comparison))
-    write_report(comparisons, page)
+    write_report(
+        comparisons, page, highlights=[write_audit(one, page.parent) for one in comparisons[:1]]
+    )
     click.echo(f"\nReport:  {page}")
     unfinished = sum(not run.finished for run in found)
     if unfinished:

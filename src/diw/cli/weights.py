@@ -31,7 +31,7 @@ EXAMPLES = """
 Examples:
   diw weights train.csv trusted.csv --out weights.csv
   diw weights losses.npy trusted_losses.npy --out weights.npy --bound 10
-  diw weights train.parquet trusted.parquet --drop label --gamma median --out w.parquet
+  diw weights train.parquet trusted.parquet --gamma median --out w.parquet
   diw weights train.csv trusted.csv --out weights.csv --estimator entropy
   diw weights folder-of-parquet trusted.parquet --drop label --out weights.npy
 """
@@ -47,6 +47,12 @@ ENDINGS = (".csv", ".npy", ".npz", ".parquet")
 @click.option(
     "--out", type=FILE, required=True, help=f"File for the weights: {', '.join(ENDINGS)}."
 )
+@click.option(
+    "--label",
+    metavar="COLUMN",
+    help="The column of labels, which is left out.  [default: label, y, target or class]",
+)
+@click.option("--keep-label", is_flag=True, help="Match the labels, as any other column.")
 @click.option(
     "--drop",
     multiple=True,
@@ -88,6 +94,8 @@ def weights(
     train: Path,
     trusted: Path,
     out: Path,
+    label: str | None,
+    keep_label: bool,
     drop: tuple[str, ...],
     raw: bool,
     gamma: str | None,
@@ -103,7 +111,9 @@ def weights(
     """Weigh the rows of TRAIN so that they match the rows of TRUSTED.
 
     Kernel mean matching, or another estimator: non-negative weights with mean about one under
-    which the training rows look like the trusted ones. Files are .npy, .npz, .csv, .tsv or
+    which the training rows look like the trusted ones. This is for inputs that come from another
+    source (covariate shift). It looks at single rows, not at whether labels fit them: to find wrong
+    labels, use `diw train` and `diw audit`. Files are .npy, .npz, .csv, .tsv or
     .parquet; columns of numbers are standardised by TRAIN, columns of text become one-hot.
 
     TRAIN may also be a folder of .parquet or .npy files with numbers. It is then read in parts,
@@ -127,7 +137,15 @@ def weights(
     from diw.data.values import read_values
     from diw.matching import kmm
 
-    pair = read_values(train, trusted, drop=drop, raw=raw, text_encoding=text_encoding)
+    pair = read_values(
+        train,
+        trusted,
+        drop=drop,
+        raw=raw,
+        text_encoding=text_encoding,
+        label=label,
+        keep_label=keep_label,
+    )
     say_notes(pair.notes, verbose)
     settings["solver"] = "diw" if solver == "kmm" else solver
     with warnings.catch_warnings(record=True) as caught:

@@ -35,6 +35,8 @@ def read_values(
     drop: tuple[str, ...] = (),
     raw: bool = False,
     text_encoding: str | None = None,
+    label: str | None = None,
+    keep_label: bool = False,
 ) -> ValuePair:
     """Two files as values to match.
 
@@ -48,13 +50,16 @@ def read_values(
         drop: Columns of a table that are not to be matched (labels, row numbers).
         raw: Take numbers as they are.
         text_encoding: Of CSV files that are not UTF-8.
+        label: The column of a table that holds labels; by default one with a usual name, such as
+            `label`. It is not matched, unless it is the only one.
+        keep_label: Match it as any other column.
     """
     if _is_array(train) != _is_array(trusted):
         raise UsageError(f"{trusted}: give both as arrays, or both as tables, like {train}")
     if _is_array(train):
         pair = _arrays(train, trusted, raw)
     else:
-        pair = _tables(train, trusted, drop, raw, text_encoding)
+        pair = _tables(train, trusted, drop, raw, text_encoding, label, keep_label)
     for path, values in ((train, pair.train), (trusted, pair.trusted)):
         if not len(values):
             raise UsageError(f"{path}: it has no rows")
@@ -94,25 +99,42 @@ def _read_array(path: Path) -> Values:
 
 
 def _tables(
-    train: Path, trusted: Path, drop: tuple[str, ...], raw: bool, text_encoding: str | None
+    train: Path,
+    trusted: Path,
+    drop: tuple[str, ...],
+    raw: bool,
+    text_encoding: str | None,
+    label: str | None,
+    keep_label: bool,
 ) -> ValuePair:
-    def read(path: Path) -> Raw:
+    def read(path: Path, leave_out: tuple[str, ...]) -> Raw:
         found = read_raw(path, None, need_labels=False, text_encoding=text_encoding)
-        return replace(found, not_features=drop)
+        return replace(found, not_features=leave_out)
 
-    ours = read(train)
+    ours = read(train, drop)
+    labels: tuple[str, ...] = ()
+    if isinstance(ours.content, TableFile) and not keep_label:
+        columns = ours.content.columns
+        if label is not None and label not in columns:
+            raise UsageError(f"label: {train} has no column {label!r}; it has {', '.join(columns)}")
+        name = ours.content.label_column(label, required=False)
+        if name is not None and name not in drop and len(columns) > 1:
+            labels = (name,)
+            ours = replace(ours, not_features=(*drop, name))
     if isinstance(ours.content, TableFile):
         for name in drop:
             if name not in ours.content.columns:
                 columns = ", ".join(ours.content.columns)
                 raise UsageError(f"drop: {train} has no column {name!r}; it has {columns}")
     rows, notes = fit(ours)
+    what = "left out: it holds the labels; --keep-label matches it"
+    notes += tuple(Note(ours.source, what, name, "left out") for name in labels)
     if not isinstance(rows, TableRows):
         raise UsageError(f"{train}: give a table or an array")
     alone = len(rows.columns) == 1 and isinstance(rows.columns[0], NumberColumn)
     if raw or alone:
         rows = TableRows(tuple(_as_is(column) for column in rows.columns))
-    theirs = read(trusted)
+    theirs = read(trusted, (*drop, *labels))
     encoding = Encoding((), rows)
     values: list[Values] = []
     for raw_rows in (ours, theirs):

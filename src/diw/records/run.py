@@ -16,6 +16,7 @@ A run is a folder:
     checkpoint.pt   everything needed to resume, behind its checksum, replaced after each epoch
     checkpoint.old.pt   the one before, in case that the newest is damaged
     model.safetensors   the final network
+    confusion.npz   the final network's scored rows: counts (k, k) by true and predicted class
     hidden.npz      the final representation of some samples, where the spec asks to observe it
     restored        marks a run that was not trained here: it has metrics alone
     done            written last, with the size and SHA-256 of each file; without it the run is
@@ -52,7 +53,16 @@ CHECKPOINTS = ("checkpoint.pt", "checkpoint.old.pt")
 ROWS = "rows.csv"
 
 RESULTS = (
-    *("model.safetensors", METRICS, WEIGHTS, LOSSES, "samples.npz", ROWS, "hidden.npz"),
+    *(
+        "model.safetensors",
+        METRICS,
+        WEIGHTS,
+        LOSSES,
+        "samples.npz",
+        ROWS,
+        "hidden.npz",
+        "confusion.npz",
+    ),
     *("facts.json", "encoding.json", "restored", "spec.json"),
 )
 """What a finished run holds, in the order it is safely removed: without a spec there is no run."""

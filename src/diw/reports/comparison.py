@@ -1,9 +1,12 @@
 """Runs put side by side: which share a setting, their table, and what they found."""
 
 import json
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import numpy as np
 
@@ -228,8 +231,19 @@ def _points(fraction: float) -> str:
     return f"{100 * fraction:+.1f}".replace("-", "−")
 
 
-def runs_table(comparison: Comparison) -> Table:
-    """Every run of a comparison with its own numbers and its folder."""
+def runs_table(comparison: Comparison, page: Path | None = None) -> Table:
+    """Every run of a comparison with its own numbers and its folder.
+
+    Args:
+        comparison: The methods.
+        page: The folder of the page, for links to the runs.
+    """
+
+    def folder(trial: Summary) -> Cell:
+        path = trial.run.folder
+        link = None if page is None else quote(os.path.relpath(path, page).replace(os.sep, "/"))
+        return Cell(path.name, str(path), link=None if link is None else f"{link}/")
+
     return make_table(
         [
             (Column("method", "method", "left"), text_cell(label)),
@@ -243,7 +257,7 @@ def runs_table(comparison: Comparison) -> Table:
             (Column("weight_auroc", "weight AUROC"), number_cell(trial.weight_auroc, digits=3)),
             (Column("ess", "ESS %"), number_cell(trial.ess, scale=100, digits=1)),
             (Column("seconds", "seconds"), number_cell(trial.seconds, digits=0)),
-            (Column("run", "run", "left"), Cell(trial.run.folder.name, str(trial.run.folder))),
+            (Column("run", "run", "left"), folder(trial)),
         ]
         for label, trials in comparison.methods.items()
         for trial in trials

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from diw.reports.comparison import Comparison
 from diw.reports.palette import GROUPS, INK, MUTED, RULE, Look, translucent
-from diw.reports.summary import WINDOW, Summary, groups, settled_weights
+from diw.reports.summary import WINDOW, Summary, groups, settled_weights, suspect_groups
 
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 
@@ -87,14 +87,19 @@ def settled_range(curves: Sequence[Curve]) -> tuple[float, float]:
 def accuracy_chart(comparison: Comparison, looks: Mapping[str, Look]) -> Chart:
     """Test accuracy by epoch: one line per method, with a band of one deviation over seeds."""
     curves = _curves(comparison, "test_accuracy")
-    low, high = settled_range(list(curves.values()))
+    off = smothering(curves)
+    low, high = settled_range([line for label, line in curves.items() if label != off])
     ends = _ends(curves)
     return Chart(
         title="Test accuracy by epoch",
         caption=_band_caption(comparison, "Lines: mean test accuracy")
-        + f" The axis starts at {100 * low:.0f}%; double-click the plot to see all of it.",
+        + f" The axis starts at {100 * low:.0f}%; double-click the plot to see all of it."
+        + (f" {off} is off, because its band covers the others: click its name." if off else "")
+        + (
+            " A click on a name switches its line off or on." if len(curves) > 1 and not off else ""
+        ),
         description=f"Line chart of test accuracy by epoch. In the last epoch: {ends}.",
-        data=_lines(curves, looks),
+        data=_lines(curves, looks, off),
         layout=_line_layout("test accuracy", [low, high]),
     )
 
@@ -134,7 +139,8 @@ def pooled_weights(trials: Sequence[Summary]) -> dict[str, NDArray[np.float64]]:
         if weights is None:
             continue
         seen = np.isfinite(weights)
-        parts = groups(trial.run.samples()) or {ALL: np.ones_like(seen)}
+        parts = groups(trial.run.samples()) or suspect_groups(trial.run)
+        parts = parts or {ALL: np.ones_like(seen)}
         for name, members in parts.items():
             pools.setdefault(name, []).append(weights[seen & members])
     return {name: np.concatenate(parts) for name, parts in pools.items()}
@@ -191,15 +197,33 @@ def _curves(comparison: Comparison, key: str) -> dict[str, Curve]:
     return {label: line for label, line in found.items() if line is not None}
 
 
-def _lines(curves: Mapping[str, Curve], looks: Mapping[str, Look]) -> list[dict[str, Any]]:
-    """Bands first, so that no band covers a line."""
+def smothering(curves: Mapping[str, Curve]) -> str | None:
+    """The method that ends lowest, if its band covers half of the others' lines; else None."""
+    if len(curves) < 2:
+        return None
+    worst = min(curves, key=lambda label: curves[label].mean[-1])
+    band = curves[worst]
+    covered: list[bool] = []
+    for label, line in curves.items():
+        shared = min(len(line.mean), len(band.mean))
+        late = slice(shared // 4, shared)
+        if label != worst:
+            covered += (np.abs(line.mean[late] - band.mean[late]) <= band.std[late]).tolist()
+    return worst if np.mean(covered) > 0.5 else None
+
+
+def _lines(
+    curves: Mapping[str, Curve], looks: Mapping[str, Look], off: str | None = None
+) -> list[dict[str, Any]]:
+    """Bands first, so that no band covers a line; the method `off` starts invisible."""
     bands: list[dict[str, Any]] = []
     lines: list[dict[str, Any]] = []
     for label, line in curves.items():
         colour, dash = looks[label]
         several = line.trials > 1
+        seen: dict[str, Any] = {"visible": "legendonly"} if label == off else {}
         if several:
-            bands.append(_band(label, line, colour))
+            bands.append(_band(label, line, colour) | seen)
         lines.append(
             {
                 "type": "scatter",
@@ -212,6 +236,7 @@ def _lines(curves: Mapping[str, Curve], looks: Mapping[str, Look]) -> list[dict[
                 "line": {"color": colour, "width": 2.25, "dash": dash},
                 "marker": {"color": colour},
                 "hovertemplate": "%{y:.2%}" + (" ± %{customdata:.2%}" if several else ""),
+                **seen,
             }
         )
     return bands + lines

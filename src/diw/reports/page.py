@@ -6,20 +6,21 @@ The same records give the same bytes: nothing here reads a clock.
 import json
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from hashlib import sha256
 from html import escape
 from importlib.resources import files
-from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
 from diw._version import __version__
 from diw.records import write_text
+from diw.reports.closer import Highlights, classes_section, suspects_section
 from diw.reports.comparison import Comparison, compare_table, finding, learners_table, runs_table
 from diw.reports.figures import WEIGHTS_LEGEND, Chart, accuracy_chart, ess_chart, weight_charts
 from diw.reports.palette import Look, looks
 from diw.reports.table import to_html
-from diw.reports.words import count, describe
+from diw.reports.words import count, data_title, describe
 
 HOW_TO_READ = """
 <dl>
@@ -52,7 +53,10 @@ Learners = Mapping[str, Mapping[int, float]]
 
 
 def write_report(
-    comparisons: Sequence[Comparison], path: Path, learners: Sequence[Learners] = ()
+    comparisons: Sequence[Comparison],
+    path: Path,
+    learners: Sequence[Learners] = (),
+    highlights: Sequence[Highlights | None] = (),
 ) -> None:
     """Write the report on `comparisons` to `path`, atomically.
 
@@ -60,22 +64,33 @@ def write_report(
         comparisons: The methods, a section for each comparison.
         path: The page.
         learners: For each comparison, other learners on the same rows; empty where there are none.
+        highlights: For each comparison, what an audit found; None where there was none.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_text(path, render(comparisons, learners))
+    write_text(path, render(comparisons, learners, highlights, path.parent))
 
 
-def render(comparisons: Sequence[Comparison], learners: Sequence[Learners] = ()) -> str:
-    """The whole page; arguments as for `write_report`."""
+def render(
+    comparisons: Sequence[Comparison],
+    learners: Sequence[Learners] = (),
+    highlights: Sequence[Highlights | None] = (),
+    folder: Path | None = None,
+) -> str:
+    """The whole page; arguments as for `write_report`, and the folder that links start from."""
     from plotly.offline import get_plotlyjs
 
     scripts = (get_plotlyjs(), _asset("page.js"))
     styles = looks(label for comparison in comparisons for label in comparison.methods)
     charts: list[dict[str, Any]] = []
-    pairs = zip_longest(comparisons, learners, fillvalue={})
-    sections = [_section(comparison, others, styles, charts) for comparison, others in pairs]
+    page = _Page(styles, charts, folder)
+    others = [*learners, *[{}] * len(comparisons)]
+    audits = [*highlights, *[None] * len(comparisons)]
+    sections = [
+        _section(comparison, others[place], audits[place], page)
+        for place, comparison in enumerate(comparisons)
+    ]
     if len(comparisons) == 1:
-        (title, _), lede, body = describe(comparisons[0].spec), _lede(comparisons[0]), sections[0]
+        title, lede, body = _title(comparisons[0]), _lede(comparisons[0]), sections[0]
     else:
         title, lede = f"{count(len(comparisons), 'comparison')} of weighting methods", ""
         body = "\n".join(map(_framed, comparisons, sections))
@@ -159,24 +174,48 @@ def _lede(comparison: Comparison) -> str:
     )
 
 
+def _title(comparison: Comparison) -> str:
+    """What a person would write over it."""
+    spec, methods = comparison.spec, list(comparison.methods)
+    if data_title(spec.data) != spec.data or spec.shift != "none":
+        return describe(spec)[0]
+    name = Path(spec.data).name
+    if len(methods) == 1:
+        return f"{name}, trained with {methods[0]}"
+    return f"{name}: {count(len(methods), 'way')} to train on it"
+
+
 def _framed(comparison: Comparison, section: str) -> str:
-    title, _ = describe(comparison.spec)
+    title = _title(comparison)
     return (
         f'<article class="comparison">\n<h2 class="setting">{escape(title)}</h2>\n'
         f"{_lede(comparison)}\n{section}\n</article>"
     )
 
 
+@dataclass(frozen=True)
+class _Page:
+    """What the sections of a page share."""
+
+    styles: dict[str, Look]
+    charts: list[dict[str, Any]]
+    folder: Path | None
+
+
 def _section(
-    comparison: Any, others: Any, styles: dict[str, Look], charts: list[dict[str, Any]]
+    comparison: Comparison, others: Learners, found: Highlights | None, page: _Page
 ) -> str:
+    styles, charts = page.styles, page.charts
     weights = weight_charts(comparison)
     sizes = ess_chart(comparison, styles)
     parts = [f"<section>\n<h2>Results</h2>\n{to_html(compare_table(comparison))}\n</section>"]
     if others:
         table = to_html(learners_table(comparison, others))
         parts.append(f"<section>\n<h2>Other learners</h2>\n{table}\n</section>")
+    if found is not None:
+        parts.append(suspects_section(found))
     parts.append(_figure_section(accuracy_chart(comparison, styles), charts))
+    parts.append(classes_section(comparison))
     if weights:
         panels = "\n".join(
             _figure(c, charts, "panel", f"<h3>{escape(c.title)}</h3>\n") for c in weights
@@ -187,8 +226,9 @@ def _section(
         )
     if sizes is not None:
         parts.append(_figure_section(sizes, charts))
+    runs = to_html(runs_table(comparison, page.folder))
     parts.append(
-        f"<details>\n<summary>Every run</summary>\n{to_html(runs_table(comparison))}\n</details>\n"
+        f"<details>\n<summary>Every run</summary>\n{runs}\n</details>\n"
         "<details>\n<summary>What all runs share</summary>\n"
         f"<pre>{escape(json.dumps(comparison.shared, indent=2))}</pre>\n</details>"
     )

@@ -11,6 +11,7 @@ from diw.diagnostics import auroc, mean_absolute_error, root_mean_square_error
 from diw.errors import UsageError
 from diw.records import Row, Run
 from diw.records.selection import kept_epoch
+from diw.reports.suspicion import SUSPECT, loss_scores
 
 WINDOW = 10
 """How many final epochs are averaged: the weights of one mini-batch are noisy."""
@@ -189,7 +190,8 @@ def groups(samples: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[np.bool_]]:
     """How a simulated shift divides the samples: masks of shape (n,) by name.
 
     Label noise divides them into intact and mislabelled; a shift with few distinct
-    true weights (class prior) into one group for each. Empty where the truth is unknown.
+    true weights (class prior) into one group for each. Empty where the truth is unknown (see
+    `suspect_groups`).
     """
     if "flipped" in samples and samples["flipped"].any():
         flipped = samples["flipped"].astype(bool)
@@ -200,6 +202,18 @@ def groups(samples: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[np.bool_]]:
         if 1 < values.size <= MOST_GROUPS:
             return {f"true weight {v:.3g}": np.isclose(true, v, atol=1e-6) for v in values}
     return {}
+
+
+def suspect_groups(run: Run) -> dict[str, NDArray[np.bool_]]:
+    """Samples whose losses say that their label is wrong, and the others: masks of shape (n,).
+
+    For runs whose truth is unknown. Empty where no losses were kept, or all are of one kind.
+    """
+    losses = run.losses()
+    if not len(losses):
+        return {}
+    suspect = loss_scores(losses) >= SUSPECT
+    return {} if suspect.all() or not suspect.any() else {"others": ~suspect, "suspects": suspect}
 
 
 def _weighted_epochs(rows: Sequence[Row]) -> list[Row]:

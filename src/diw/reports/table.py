@@ -51,6 +51,10 @@ class Cell:
     """The standard deviation over trials, where there is one."""
     strong: bool = False
     """Best or comparable: bold where a format can, an asterisk where it cannot."""
+    link: str | None = None
+    """Where the text leads to, in HTML."""
+    shade: str = ""
+    """Classes of the cell in HTML, for its colour."""
 
 
 @dataclass(frozen=True)
@@ -234,7 +238,10 @@ def _html_row(table: Table, row: tuple[Cell, ...]) -> str:
     for place, (column, cell) in enumerate(zip(table.columns, row, strict=True)):
         tag, scope = ("th", ' scope="row"') if place == 0 else ("td", "")
         text = f"<strong>{escape(cell.text)}</strong>" if cell.strong else escape(cell.text)
-        cells.append(f'<{tag}{scope} class="{column.align}">{text}</{tag}>')
+        if cell.link is not None:
+            text = f'<a href="{escape(cell.link, quote=True)}">{text}</a>'
+        kind = f"{column.align} {cell.shade}".strip()
+        cells.append(f'<{tag}{scope} class="{kind}">{text}</{tag}>')
     return "".join(cells)
 
 

@@ -35,6 +35,17 @@ def evaluate(model: nn.Module, data: Dataset) -> Row:
     }
 
 
+def confusion(model: nn.Module, data: Dataset) -> Tensor:
+    """(k, k) counts of rows by true and predicted class."""
+    k = data.num_classes
+    counts = torch.zeros(k * k, dtype=torch.int64)
+    for batch, outputs in outputs_in_pieces(model, data):
+        assert batch.targets is not None
+        pairs = batch.targets * k + outputs.values.argmax(1)
+        counts += torch.bincount(pairs.cpu(), minlength=k * k)
+    return counts.reshape(k, k)
+
+
 def calibration_error(confidence: Tensor, right: Tensor) -> float:
     """Expected calibration error: how far stated confidence is from accuracy (Guo et al. 2017).
 

@@ -24,7 +24,7 @@ from diw.step.batch import Batch, Criterion
 from diw.step.criteria import cross_entropy
 from diw.step.world import LOCAL, World
 from diw.training.checkpoint import State, resume, save_checkpoint
-from diw.training.evaluate import evaluate
+from diw.training.evaluate import confusion, evaluate
 from diw.training.observers import Observer
 from diw.training.selection import Selection
 from diw.weighting import Weighting, make
@@ -108,6 +108,8 @@ class Training:
                 for observer in self.observers:
                     observer.at_end(self.model, self.run)
         if journal is not None:
+            counts = confusion(self.model, self.split.test).numpy()
+            self.run.write_arrays("confusion", counts=counts)
             self._write_model()
             self.run.finish()
 

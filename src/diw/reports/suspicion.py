@@ -16,6 +16,8 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 POWER = 0.2
+SUSPECT = 0.5
+"""The score from which on a sample is a suspect, where there is no estimate of how many."""
 FIRST = 0.1
 """The part of the epochs, at the start, that does not count: a random network has no opinion."""
 

@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 import diw
-from diw.auditing.scoring import loss_scores, mean_weights, suggest, weight_scores
 from diw.errors import UsageError
+from diw.reports.suspicion import loss_scores, mean_weights, suggest, weight_scores
 
 
 def test_the_score_is_what_its_equation_says() -> None:
