@@ -30,6 +30,7 @@ from diw.experiments.sources import load_split, stamp, with_method
 from diw.models import make_model
 from diw.records import RunSpec, write_json
 from diw.records.spec import DEFAULT_METHOD
+from diw.reports.summary import chosen_epoch
 from diw.reports.suspicion import loss_scores
 
 RESULTS = Path(__file__).parent / "results" / "label-errors.json"
@@ -59,7 +60,7 @@ def contenders(name: str, seed: int, folder: Path) -> tuple[Scores, NDArray[np.b
     run = execute(with_method(spec, DEFAULT_METHOD), folder / "runs")
     split = load_split(spec)
     own = split.rows.numpy() < len(wrong)
-    scores: Scores = {"diw audit": loss_scores(run.losses())}
+    scores: Scores = {"diw audit": loss_scores(run.losses(), chosen_epoch(run.metrics()))}
     steps = (
         len(run.metrics())
         * (spec.recipe.passes or 1)

@@ -13,6 +13,7 @@ from diw.experiments.exporting import check_files
 from diw.experiments.sources import load_split, training_places
 from diw.predicting import Predictor
 from diw.records import Run, find_run
+from diw.reports.summary import chosen_epoch
 from diw.reports.suspicion import Floats, Ints, loss_scores, mean_weights, suggest, weight_scores
 
 
@@ -75,13 +76,15 @@ def _of_run(run: Run, device: str, model: str | None, trust_model: bool) -> Audi
         rows = slice(start, start + len(batch))
         suggested[rows], probability[rows] = suggest(batch, labels[rows])
         start += len(batch)
+    kept = chosen_epoch(run.metrics())
+    score = loss_scores(losses, kept) if len(losses) else weight_scores(ledger)
     trusted = np.zeros(n, bool)
     trusted[split.trusted_places.numpy()] = True
     return Audit(
         labels=labels,
         suggested=suggested,
         probability=probability,
-        score=loss_scores(losses) if len(losses) else weight_scores(ledger),
+        score=score,
         weight=mean_weights(ledger),
         trusted=trusted,
         classes=split.train.classes,

@@ -95,8 +95,7 @@ def summarise(run: Run) -> Summary:
     accuracies = [float(row["test_accuracy"]) for row in rows]
     balanced = _column(rows, "balanced_accuracy")
     calibration = _column(rows, "calibration_error")
-    held_out = _column(rows, "selection_loss")
-    kept = kept_epoch(held_out) if held_out else None
+    kept = chosen_epoch(rows)
     distances = _distances_to_truth(run, rows, samples.get("true_weights"))
     return Summary(
         method=run.spec.method,
@@ -204,6 +203,12 @@ def groups(samples: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[np.bool_]]:
     return {}
 
 
+def chosen_epoch(rows: Sequence[Row]) -> int | None:
+    """The epoch, from 1, that was kept for its held-out trusted loss; None for the last."""
+    held_out = _column(rows, "selection_loss")
+    return kept_epoch(held_out) if held_out else None
+
+
 def suspect_groups(run: Run) -> dict[str, NDArray[np.bool_]]:
     """Samples whose losses say that their label is wrong, and the others: masks of shape (n,).
 
@@ -212,7 +217,7 @@ def suspect_groups(run: Run) -> dict[str, NDArray[np.bool_]]:
     losses = run.losses()
     if not len(losses):
         return {}
-    suspect = loss_scores(losses) >= SUSPECT
+    suspect = loss_scores(losses, chosen_epoch(run.metrics())) >= SUSPECT
     return {} if suspect.all() or not suspect.any() else {"others": ~suspect, "suspects": suspect}
 
 

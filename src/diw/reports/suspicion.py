@@ -22,13 +22,17 @@ FIRST = 0.1
 """The part of the epochs, at the start, that does not count: a random network has no opinion."""
 
 
-def loss_scores(losses: ArrayLike) -> Floats:
+def loss_scores(losses: ArrayLike, kept: int | None = None) -> Floats:
     """(n,) 1 − mean over epochs of exp(−0.2 ℓ), in [0, 1): high where a label looks wrong.
 
     Args:
         losses: (epochs, n) cross entropies of the given labels; NaN where a sample was not seen.
+        kept: The epoch, from 1, that was kept for its held-out trusted loss, if one was. After
+            it labels are learned by heart, and only the epochs up to it count (at least a third).
     """
     values = _by_epoch("losses", losses)
+    if kept is not None:
+        values = values[: max(kept, -(-len(values) // 3))]
     values = values[int(FIRST * len(values)) :]
     return 1 - _mean(np.exp(-POWER * np.maximum(values, 0)))
 
