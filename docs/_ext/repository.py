@@ -83,18 +83,10 @@ def rewrite(app: Sphinx, name: str, source: list[str]) -> None:
     if not name.startswith(("repository/", "gallery/")):
         folder = (Path(app.srcdir) / name).parent
         source[0] = with_site_links(source[0], folder)
-    if name == "index" and not (DOCS / "audit.md").exists():
-        source[0] = source[0].replace("\naudit\n", "\n")  # listed once it is written
-
-
-def first_page(app: Sphinx, *_: object) -> list[str]:
-    """The first page is read each time, for its list of pages."""
-    return ["index"]
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
     """Copy before the pages are collected; rewrite when one is read."""
     app.connect("builder-inited", copy_pages)
     app.connect("source-read", rewrite)
-    app.connect("env-get-outdated", first_page)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
