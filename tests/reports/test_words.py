@@ -27,6 +27,8 @@ def test_a_spec_in_words() -> None:
         ("contaminated:0.2", "20% contamination of the classes"),
         ("contaminated:file.csv", "contamination of the classes by file.csv"),
         ("covariate:2,3", "covariate shift (strength 2)"),
+        ("support:0.2", "support shift (20% of the classes missing)"),
+        ("region:0.25,3", "support shift (25% of the inputs missing)"),
         ("matrix:noise.csv", "label noise by noise.csv"),
         ("prior:", "shift prior:"),
         ("newer:1", "shift newer:1"),

@@ -34,6 +34,10 @@ from diw.shifts import (
         "longtail:50,400",
         "covariate:1.5",
         "covariate:1.5,3",
+        "support:0.2",
+        "region:0.3",
+        "region:0.3,12",
+        "support:0.2+symmetric:0.3",
         "prior:0.2,100+pair:0.3",
         "longtail:10+symmetric:0.4+covariate:1",
     ],
@@ -102,6 +106,11 @@ def test_numbers_may_hold_a_plus():
         ("longtail:2,1.5", "number of rows"),
         ("covariate:-1", "not negative"),
         ("covariate:1,0.5", "column number"),
+        ("support", "write support:SHARE"),
+        ("support:1", r"share of support lies in \[0, 1\), got 1"),
+        ("support:0.2,3", "write support:SHARE"),
+        ("region:-0.1", r"share of region lies in \[0, 1\), got -0.1"),
+        ("region:0.1,0.5", "column number"),
     ],
 )
 def test_wrong_texts_get_one_line_that_says_what_to_write(text, message):

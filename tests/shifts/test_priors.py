@@ -50,9 +50,9 @@ def test_long_tail_falls_exponentially():
 
 
 def test_shares_refuse_a_fraction_that_makes_no_class_or_all():
-    with pytest.raises(UsageError, match="0 minority"):
+    with pytest.raises(UsageError, match="takes 0 of them"):
         Prior(0.01, 10).shares(10)
-    with pytest.raises(UsageError, match="10 minority"):
+    with pytest.raises(UsageError, match="takes 10 of them"):
         Prior(0.99, 10).shares(10)
 
 

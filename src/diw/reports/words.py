@@ -10,7 +10,9 @@ from diw.shifts import (
     Matrix,
     Pair,
     Prior,
+    Region,
     Stage,
+    Support,
     Symmetric,
     number_text,
     parse_shift,
@@ -104,6 +106,10 @@ def _stage_in_words(stage: Stage) -> str:
             return f"long-tailed classes ({number_text(ratio)}:1)"
         case Covariate(strength=strength):
             return f"covariate shift (strength {number_text(strength)})"
+        case Support(share=share):
+            return f"support shift ({_percent(share)} of the classes missing)"
+        case Region(share=share):
+            return f"support shift ({_percent(share)} of the inputs missing)"
         case _:
             return f"shift {stage.text}"
 

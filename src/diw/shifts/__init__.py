@@ -12,6 +12,7 @@ from diw.shifts.labels import Contaminated, Matrix, Pair, Symmetric
 from diw.shifts.parse import USAGE, parse_shift
 from diw.shifts.priors import LongTail, Prior
 from diw.shifts.shift import Shift, Shifted, Stage, number_text
+from diw.shifts.support import Region, Support
 
 __all__ = [
     "USAGE",
@@ -22,9 +23,11 @@ __all__ = [
     "Matrix",
     "Pair",
     "Prior",
+    "Region",
     "Shift",
     "Shifted",
     "Stage",
+    "Support",
     "Symmetric",
     "number_text",
     "parse_shift",

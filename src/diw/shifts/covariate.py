@@ -40,7 +40,7 @@ def principal_direction(inputs: Inputs, rng: np.random.Generator) -> Floats:
     direction = sample.T @ vectors[:, -1]
     length = float(np.linalg.norm(direction))
     if length == 0:
-        raise UsageError("shift: covariate needs inputs that differ from each other")
+        raise UsageError("shift: a direction needs inputs that differ from each other")
     direction /= length
     return direction * np.sign(direction[np.abs(direction).argmax()])
 
@@ -51,19 +51,47 @@ def positions(inputs: Inputs, direction: npt.ArrayLike) -> Floats:
     z = np.concatenate([rows @ along for rows in read_in_chunks(inputs)])
     spread = float(z.std())
     if spread == 0:
-        raise UsageError("shift: covariate needs a direction along which the inputs differ")
+        raise UsageError("shift: the inputs must differ along the direction")
     return (z - z.mean()) / spread
+
+
+class AlongDirection(Stage):
+    """A stage that selects rows by where they lie along one direction of the input space.
+
+    Attributes:
+        feature: The number of the (flattened) input feature that is the direction; None for the
+            direction of largest variance.
+    """
+
+    feature: int | None
+
+    def __post_init__(self) -> None:
+        if self.feature is not None:
+            whole = self.feature >= 0 and not self.feature % 1
+            self.check(whole, "feature", "is a column number", self.feature)
+
+    def positions(self, passage: Passage, rng: np.random.Generator) -> Floats:
+        """(n,) standardised positions of all rows, as they were before the shift."""
+        inputs = passage.inputs
+        if inputs is None:
+            raise ValueError(f"inputs: the shift {self.name} needs them")
+        if self.feature is None:
+            return positions(inputs, principal_direction(inputs, rng))
+        width = int(np.prod(inputs.shape))
+        if self.feature >= width:
+            raise UsageError(
+                f"shift: {self.name} along feature {self.feature}, but inputs have {width}"
+            )
+        return positions(inputs, np.eye(1, width, self.feature)[0])
 
 
 @final
 @dataclass(frozen=True)
-class Covariate(Stage):
+class Covariate(AlongDirection):
     """Biased selection along one direction of the input space.
 
     Attributes:
         strength: How fast rows thin out, see `keep_probability`.
-        feature: The number of the (flattened) input feature that is the direction; None for the
-            direction of largest variance.
     """
 
     name: ClassVar[str] = "covariate"
@@ -73,30 +101,14 @@ class Covariate(Stage):
 
     def __post_init__(self) -> None:
         self.check(self.strength >= 0, "strength", "is not negative", self.strength)
-        if self.feature is not None:
-            whole = self.feature >= 0 and not self.feature % 1
-            self.check(whole, "feature", "is a column number", self.feature)
+        super().__post_init__()
 
     def act(self, passage: Passage, rng: np.random.Generator) -> None:
         """Drop rows; s(x) is measured over all rows, as they were before the shift."""
         if self.strength == 0 or not len(passage.keep):
             return
-        if passage.inputs is None:
-            raise ValueError("inputs: covariate shift needs them")
-        probability = keep_probability(
-            positions(passage.inputs, self._direction(passage.inputs, rng)), self.strength
-        )[passage.keep]
+        probability = keep_probability(self.positions(passage, rng), self.strength)[passage.keep]
         drawn = rng.random(len(passage.keep))
         passage.selected = passage.selected * probability
         passage.facts["kept_probability"] = float(probability.mean())
         passage.drop_to((drawn < probability) | passage.kept_protected)
-
-    def _direction(self, inputs: Inputs, rng: np.random.Generator) -> Floats:
-        if self.feature is None:
-            return principal_direction(inputs, rng)
-        width = int(np.prod(inputs.shape))
-        if self.feature >= width:
-            raise UsageError(
-                f"shift: covariate along feature {self.feature}, but inputs have {width}"
-            )
-        return np.eye(1, width, self.feature)[0]

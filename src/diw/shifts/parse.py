@@ -11,10 +11,14 @@ from diw.shifts.instance import Instance
 from diw.shifts.labels import Contaminated, Matrix, Pair, Symmetric
 from diw.shifts.priors import LongTail, Prior
 from diw.shifts.shift import Shift, Stage
+from diw.shifts.support import Region, Support
 
 _STAGES: dict[str, Any] = {
     stage.name: stage
-    for stage in (Symmetric, Pair, Matrix, Instance, Contaminated, Prior, LongTail, Covariate)
+    for stage in (
+        *(Symmetric, Pair, Matrix, Instance, Contaminated, Prior, LongTail),
+        *(Covariate, Support, Region),
+    )
 }
 
 USAGE = {"none": "none"} | {name: f"{name}:{stage.usage}" for name, stage in _STAGES.items()}

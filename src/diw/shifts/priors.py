@@ -45,6 +45,23 @@ def class_sizes(counts: npt.ArrayLike, shares: npt.ArrayLike, largest: int | Non
     return sizes
 
 
+def last_classes(share: float, num_classes: int, stage: str) -> int:
+    """How many classes, the last ones, are a share of them; some must be, and some not.
+
+    Args:
+        share: The share, in [0, 1); zero is no class.
+        num_classes: k.
+        stage: The stage's name, for the message.
+    """
+    few = round(share * num_classes)
+    if (few == 0 and share > 0) or few == num_classes:
+        raise UsageError(
+            f"shift: {stage} with {share:g} of {num_classes} classes takes {few} of them, "
+            f"expected 1..{num_classes - 1}"
+        )
+    return few
+
+
 def resample(passage: Passage, sizes: Ints, rng: np.random.Generator) -> None:
     """Keep `sizes[c]` of the rows labelled c: the protected ones, and others at random."""
     order = rng.permutation(len(passage.keep))
@@ -116,12 +133,7 @@ class Prior(ClassSizes):
 
     def shares(self, num_classes: int) -> Floats:
         """(k,) relative class sizes: 1 for majority classes, 1 / ρ for the last μk classes."""
-        few = round(self.minority * num_classes)
-        if (few == 0 and self.minority > 0) or few == num_classes:
-            raise UsageError(
-                f"shift: prior with {self.minority:g} of {num_classes} classes makes {few} "
-                f"minority classes, expected 1..{num_classes - 1}"
-            )
+        few = last_classes(self.minority, num_classes, self.name)
         shares = np.ones(num_classes)
         shares[num_classes - few :] = 1 / self.ratio
         return shares
