@@ -1,6 +1,5 @@
 """The objective: what every caller calls, from a plain loop to the experiments."""
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -8,16 +7,16 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
-from diw.errors import DIWWarning, UsageError
+from diw.errors import UsageError
 from diw.records.spec import DEFAULT_METHOD
 from diw.step.batch import Batch, Criterion, ModelOutput, Weights, first_tensor
 from diw.step.criteria import OfLogits, ToLogits, cross_entropy, logits_of
 from diw.step.memory import Memory
-from diw.step.overlap import Overlap
 from diw.step.probe import is_mode_free, unwrap
 from diw.step.rows import Collate, as_rows
 from diw.step.step import Step, Surroundings
 from diw.step.stream import TrustedStream
+from diw.step.watch import Watch
 from diw.step.world import LOCAL, World
 from diw.weighting import Task, Weighting, make, normalised
 from diw.weighting.plain_task import PlainTask, checked_places, checked_weights
@@ -191,9 +190,10 @@ class Objective:
         self.latest: Weights | None = None
         """The weights of the latest call, for logging."""
         self._prepared = False
-        self._said_no_epoch = False
-        unknown = self.method.by_losses and task.trusted_places is None and world.size == 1
-        self._overlap = Overlap() if unknown else None
+        own_loop = isinstance(task, PlainTask) and world.rank == 0
+        self._watch = Watch(self.method.name, self.method.fields(), health=own_loop)
+        if self.method.by_losses and task.trusted_places is None and world.size == 1:
+            self._watch.look_for(as_rows(task.trusted))
 
     @property
     def steps_per_trusted_pass(self) -> int:
@@ -213,7 +213,7 @@ class Objective:
             self._prepared = True
             places = self.task.trusted_places
             if self.method.by_losses and places is not None and not len(places):
-                self._say_not_trained_on("are not trained on")
+                self._watch.not_trained_on("are not trained on")
 
     def __call__(
         self,
@@ -234,9 +234,7 @@ class Objective:
             return self._plain(batch, model, outputs)
         step = self.step(batch, model, outputs, fits=True)
         weights = self._weigh(step)
-        self._say_no_epoch()
-        if self._overlap is not None and self.epoch == 1:
-            self._overlap.see(step.train)
+        self._watch.see(step, weights)
         total: Tensor | None = None
         count = 0
         # Ones are not multiplied away: w ℓ = ℓ exactly, so uniform weights are plain training.
@@ -299,10 +297,7 @@ class Objective:
         """Start epoch `epoch`, from 1; warm-up, random weights and noise depend on it."""
         if epoch < 1:
             raise UsageError(f"epoch: epochs count from 1, and this is {epoch}")
-        if epoch > 1 and self._overlap is not None:
-            if self._overlap.found(self.task.trusted) is False:
-                self._say_not_trained_on("were not among the training samples of the first epoch")
-            self._overlap = None
+        self._watch.start_epoch(epoch)
         self.epoch = epoch
 
     def after_step(self) -> None:
@@ -332,29 +327,6 @@ class Objective:
     def _batch(self, batch: LoaderBatch, name: str = "batch") -> Batch:
         taken = Batch.of(batch, name)
         return taken.by_token(name) if self._unit == "token" else taken
-
-    def _say_no_epoch(self) -> None:
-        """Warn, once, that a warm-up counted in epochs never comes in a loop that has none."""
-        if self.epoch or self._said_no_epoch:
-            return
-        self._said_no_epoch = True
-        fields = self.method.fields()
-        if fields.get("warmup") and not fields.get("warmup_steps"):
-            warnings.warn(
-                f"start_epoch: it was not called, so the warm-up of {self.method.name} is skipped; "
-                "call objective.start_epoch(epoch) at the start of each epoch, or set warmup_steps",
-                DIWWarning,
-                stacklevel=3,
-            )
-
-    def _say_not_trained_on(self, what: str) -> None:
-        warnings.warn(
-            f"trusted: the trusted samples {what}, so {self.method.name} compares the losses of "
-            "unseen samples with those of training samples, and takes wrong labels for right ones; "
-            "add them to the training set (and give their places, trusted_index=…)",
-            DIWWarning,
-            stacklevel=3,
-        )
 
     def _step(
         self, train: Batch, model: nn.Module | None, outputs: ModelOutput, fits: bool = False

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TextIO
 
 from diw.errors import RunError, UsageError
+from diw.health import complaints
 from diw.records import Row, Run
-from diw.reports.health import complaints
 
 if TYPE_CHECKING:
     from rich.progress import TaskID
@@ -97,7 +97,7 @@ class Watch:
             method = str(self.tracked.run.spec_json.get("method"))
         except (OSError, UsageError, RunError):  # it is being discarded
             return []
-        found = complaints(self.rows, method)
+        found = complaints(self.rows, method, bound=f"--set {method}.bound")
         new = {kind: words for kind, words in found.items() if kind not in self._said}
         self._said |= new.keys()
         return [f"warning: {self.tracked.label}: {words}" for words in new.values()]

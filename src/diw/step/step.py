@@ -135,6 +135,12 @@ class Step:
         """The trusted batch seen by the network in evaluation mode, without gradient."""
         return self._look(self.trusted, trusted=True)
 
+    @property
+    def looked_at_trusted(self) -> Tensor | None:
+        """The losses (m,) of the trusted batch, if the method has looked at them in this step."""
+        seen: Outputs | None = self.__dict__.get("probe_trusted")
+        return None if seen is None else seen.maybe_losses
+
     def look(self, state: Mapping[str, Tensor], batch: Batch, *, trusted: bool = False) -> Outputs:
         """See `batch` with other parameters and buffers (a frozen estimator), in evaluation mode.
 

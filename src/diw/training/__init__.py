@@ -1,8 +1,9 @@
 """Training one network: the loop, its scores, and observers that watch it."""
 
 from diw.training.evaluate import evaluate
-from diw.training.loop import Training, make_optimizer
+from diw.training.loop import Training
 from diw.training.observers import OBSERVERS, Observer, make_observers
+from diw.training.optimizing import make_optimizer
 
 __all__ = [
     "OBSERVERS",

@@ -1,7 +1,7 @@
 """The training loop: recorded epoch by epoch, and resumed bit for bit."""
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import ceil
 from typing import Any
@@ -15,7 +15,6 @@ from torch import Tensor, nn
 
 from diw.data import Dataset
 from diw.data.split import Split
-from diw.diagnostics import effective_sample_size
 from diw.errors import RunError, UsageError, one_line
 from diw.objective import Objective, Result
 from diw.records import PRETRAINING, Journal, Recipe, Row, Run, replacing
@@ -26,6 +25,7 @@ from diw.step.world import LOCAL, World
 from diw.training.checkpoint import State, resume, save_checkpoint
 from diw.training.evaluate import confusion, evaluate
 from diw.training.observers import Observer
+from diw.training.optimizing import Tally, make_optimizer, weight_metrics
 from diw.training.selection import Selection
 from diw.weighting import Weighting, make
 
@@ -137,7 +137,7 @@ class Training:
         self.objective.start_epoch(epoch)
         self.model.train()
         weights, losses = torch.full((2, len(self.split.train)), torch.nan)
-        tally = _Tally()
+        tally = Tally()
         for batch in self.batches(epoch):
             try:
                 result = self.step(batch)
@@ -161,7 +161,7 @@ class Training:
                 f"{self.run.folder}: the loss is {row['train_loss']} {since}; lower the learning "
                 f"rate, now {self.recipe.lr:g}{self._kept}"
             )
-        return row | _weight_metrics(weights), weights, losses
+        return row | weight_metrics(weights), weights, losses
 
     def batches(self, epoch: int) -> Iterator[Batch | None]:
         """The mini-batches of an epoch; None for each step of a method without training data.
@@ -326,65 +326,6 @@ class RunTask:
             load_model(before.model, str(parameters), device=str(training.device))
         before.model.load_state_dict(training.world.agreed(before.model.state_dict()))
         return before.model
-
-
-def make_optimizer(recipe: Recipe, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
-    """The optimiser that a recipe describes, at its full learning rate.
-
-    Args:
-        recipe: How the network is trained.
-        parameters: What the optimiser updates.
-    """
-    lr, decay = recipe.lr, recipe.weight_decay
-    if recipe.optimizer == "adam":
-        return torch.optim.Adam(parameters, lr=lr, weight_decay=decay)
-    if recipe.optimizer == "adamw":
-        return torch.optim.AdamW(parameters, lr=lr, weight_decay=decay)
-    return torch.optim.SGD(parameters, lr=lr, momentum=recipe.momentum, weight_decay=decay)
-
-
-class _Tally:
-    """Sums over the steps of an epoch; the loss stays a tensor, so no step waits for a device."""
-
-    def __init__(self) -> None:
-        self.steps = 0
-        self.loss: Tensor | float = 0.0
-        self._finite: Tensor | int = 0
-        self.sums: dict[str, float] = {}
-
-    def add(self, loss: Tensor, diagnostics: Mapping[str, float]) -> None:
-        self.steps += 1
-        self.loss = self.loss + loss
-        self._finite = self._finite + torch.isfinite(self.loss)
-        for name, value in diagnostics.items():
-            self.sums[name] = self.sums.get(name, 0.0) + value
-
-    @property
-    def first_bad_step(self) -> int:
-        """The first step, from 1, whose loss is not finite: from there on the sum is not."""
-        return int(self._finite) + 1
-
-    def row(self, samples: int, reduction: str) -> Row:
-        """Means over the steps; of the loss, the mean over samples, whatever the reduction."""
-        sums = dict(self.sums)
-        row: Row = {
-            "train_loss": float(self.loss) / (samples if reduction == "sum" else self.steps)
-        }
-        if "vanished" in sums:
-            row["vanished"] = int(sums.pop("vanished"))
-        return row | {name: value / self.steps for name, value in sums.items()}
-
-
-def _weight_metrics(weights: Tensor) -> Row:
-    seen = weights[~weights.isnan()].double().numpy()
-    if not len(seen):
-        return {}
-    return {
-        "weighted": bool((seen != 1).any()),
-        "ess": effective_sample_size(seen),
-        "share_zero": float((seen == 0).mean()),
-        "weight_max": float(seen.max()),
-    }
 
 
 def _known(split: Split) -> dict[str, NDArray[Any]]:

@@ -1,6 +1,6 @@
 import pytest
 
-from diw.reports.health import complaints
+from diw.health import complaints
 
 
 def rows(**columns: list[float]) -> list[dict[str, object]]:
@@ -46,3 +46,9 @@ def test_healthy_weights_and_epochs_without_weights_are_left_in_peace() -> None:
     assert complaints(healthy, "diw") == {}
     assert complaints([{"epoch": 1, "weighted": False, "ess": 0.01}], "diw") == {}
     assert complaints([], "diw") == {}
+
+
+def test_a_loss_close_to_zero_may_double() -> None:
+    falling = [1.0, 0.9, 0.8, 0.7, 0.6, 0.5]
+    small = rows(train_loss=falling, selection_loss=[0.01, 0.012, 0.014, 0.016, 0.018, 0.02])
+    assert complaints(small, "diw") == {}
