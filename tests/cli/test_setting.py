@@ -34,8 +34,29 @@ def test_other_learners_stand_beside_the_methods(tmp_path: Path) -> None:
     assert len(learners) == 6
     assert all(name in out for name in learners)
     assert "gradient boosting, weights of diw" in learners
-    assert "Other learners" in (tmp_path / "runs" / "compare" / "report.html").read_text()
+    page = tmp_path / "runs" / "compare" / "report.html"
+    assert "Other learners" in page.read_text()
+    page.unlink()
+    out = done("report", tmp_path / "runs", "--out", page, "--json", tmp_path / "again.json")
+    assert all(name in out and name in page.read_text() for name in learners)
+    assert json.loads((tmp_path / "again.json").read_text())["learners"] == learners
     assert "gradient boosting" not in done(*call, "--no-learners")
+
+
+def test_where_samples_are_is_said_and_they_can_be_left_out(tmp_path: Path) -> None:
+    call = ["compare", *files(tmp_path), "--epochs", "2", "--seeds", "1", "--jobs", "1"]
+    call += ["--methods", "diw", "--no-learners", "--out", tmp_path / "runs"]
+    home = tmp_path / "runs" / "compare"
+    pages = home / "report.html", home / "audit" / "audit.html"
+    cell = next(iter((tmp_path / "train.csv").read_text().splitlines()[1:])).split(",")[0]
+    for again in (call, ["report", home]):
+        assert f"{pages[1]} (holds samples of your data" in done(*again)
+        assert "are of your data" in pages[0].read_text()
+        assert cell in pages[1].read_text()
+        said = next(line for line in done(*again, "--no-samples").splitlines() if "Audit:" in line)
+        assert said == f"Audit:   {pages[1]}"
+        assert "are of your data" not in pages[0].read_text()
+        assert cell not in pages[1].read_text()
 
 
 def test_notes_are_one_line_per_file(tmp_path: Path) -> None:

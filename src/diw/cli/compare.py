@@ -12,7 +12,9 @@ from diw.cli.options import (
     json_option,
     read_fields,
     records_option,
+    samples_option,
     say,
+    say_audit,
     timeout_option,
     writable_folder,
     write_results,
@@ -70,6 +72,7 @@ Examples:
     show_default=True,
     help="With a table of your own, also score scikit-learn's learners on the same rows.",
 )
+@samples_option
 @timeout_option
 @json_option
 def compare(
@@ -81,6 +84,7 @@ def compare(
     fresh: bool,
     settings: tuple[str, ...],
     learners: bool,
+    samples: bool,
     timeout: float | None,
     json_file: Path | None,
     **setting: Any,
@@ -108,7 +112,8 @@ def compare(
         for spec in specs:
             discard(spec.run(folder), timeout)
     _run(specs, folder, jobs, timeout)
-    _report(base, [spec.run(folder) for spec in specs], folder, json_file, learners)
+    runs = [spec.run(folder) for spec in specs]
+    _report(base, runs, folder, json_file, learners=learners, samples=samples)
 
 
 def _methods(methods: str) -> list[str]:
@@ -147,10 +152,17 @@ def _run(specs: Sequence[RunSpec], folder: Path, jobs: int, timeout: float | Non
 
 
 def _report(
-    base: RunSpec, runs: list[Run], folder: Path, json_file: Path | None, learners: bool
+    base: RunSpec,
+    runs: list[Run],
+    folder: Path,
+    json_file: Path | None,
+    *,
+    learners: bool,
+    samples: bool,
 ) -> None:
     from diw.auditing.highlights import write_audit
-    from diw.reports.comparison import compare_runs, compare_table, learners_table
+    from diw.reports.comparison import compare_runs, compare_table
+    from diw.reports.learners import keep_learners, learners_table
     from diw.reports.page import write_report
     from diw.reports.summary import remark, results_json
     from diw.reports.table import show
@@ -162,9 +174,11 @@ def _report(
     if others:
         click.echo()
         show(learners_table(comparison, others))
-    found = write_audit(comparison, folder)
+        keep_learners(comparison, others, folder)
+    found = write_audit(comparison, folder, samples=samples)
     write_report([comparison], folder / "report.html", [others], [found])
     click.echo(f"\nReport:  {folder / 'report.html'}\nRecords: {folder}")
+    say_audit(found, folder)
     shared = {k: v for k, v in base.as_json().items() if not k.startswith("method")}
     shared["seeds"] = sorted({run.spec.seed for run in runs})
     summaries = {trial.run.folder: trial for trial in comparison.trials}

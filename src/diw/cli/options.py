@@ -12,6 +12,7 @@ from diw.errors import UsageError
 
 if TYPE_CHECKING:
     from diw.data import Note
+    from diw.reports.closer import Highlights
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -65,6 +66,16 @@ timeout_option = click.option(
 """`--timeout SECONDS`: for the locks of runs and the workers of a cluster."""
 
 
+samples_option = click.option(
+    "--samples/--no-samples",
+    default=True,
+    show_default=True,
+    help="With your own data, put images or rows of suspicious labels into the report and its "
+    "audit, or only their names.",
+)
+"""`--no-samples`, for pages that are shared."""
+
+
 def device_option(default: str = "auto") -> Callable[[Command], Command]:
     """`--device`, for `read_device`."""
     return click.option(
@@ -108,6 +119,13 @@ def say_notes(notes: "Iterable[Note]", verbose: bool) -> None:
     from diw.data.notes import brief
 
     say(map(str, notes) if verbose else brief(notes))
+
+
+def say_audit(found: "Highlights | None", folder: Path) -> None:
+    """Say where the audit of one's own data is, and that it holds samples, if it does."""
+    if found is not None and found.audit is not None:
+        holds = " (holds samples of your data; --no-samples leaves them out)"
+        click.echo(f"Audit:   {folder / found.audit}{holds if found.samples else ''}")
 
 
 def read_fields(settings: Iterable[str]) -> dict[str, dict[str, str]]:

@@ -47,6 +47,7 @@ class Highlights:
         finding: How many labels are wrong, in a sentence.
         diagnosis: Where the evidence of a shift points, in a sentence.
         audit: Link to the audit's page, relative to the report; None if there is none.
+        samples: Whether images or rows are shown, or only their names.
         command: The command that makes one.
     """
 
@@ -54,6 +55,7 @@ class Highlights:
     finding: str
     diagnosis: str
     audit: str | None
+    samples: bool
     command: str
 
 
@@ -93,6 +95,8 @@ def suspects_section(found: Highlights) -> str:
         if found.audit is not None
         else f"A page to check them all: {command}."
     )
+    private = "These samples are of your data, and travel with this page."
+    note = f'<p class="note">{private}</p>\n' if found.samples else ""
     return f"""<section aria-labelledby="suspects">
 <h2 id="suspects">Labels that look wrong</h2>
 <p>{escape(found.finding)} {further}</p>
@@ -100,8 +104,7 @@ def suspects_section(found: Highlights) -> str:
 <ul class="suspects">
 {cards}
 </ul>
-<p class="note">These samples are of your data, and travel with this page.</p>
-</section>"""
+{note}</section>"""
 
 
 def _card(suspect: Suspect) -> str:

@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -31,11 +31,6 @@ LAST = Column("last_accuracy", "last accuracy %")
 
 CHOSEN_NOTE = (
     "‡ The epoch whose network is kept: that of the lowest loss on trusted samples held out for it."
-)
-
-LEARNERS_NOTE = (
-    "scikit-learn's defaults, the same rows. Weights of a method: all rows, its weights as "
-    "sample_weight.",
 )
 
 BEST_NOTE = "† The highest of any epoch. It peeks at the test set: an upper limit, not a result."
@@ -80,7 +75,7 @@ def compare_runs(runs: Iterable[Run]) -> list[Comparison]:
         raise UsageError("runs: none is finished; run `diw compare` or `diw train` to the end")
     settings: dict[str, list[Summary]] = {}
     for run in unique.values():
-        settings.setdefault(_setting(run.spec), []).append(summarise(run))
+        settings.setdefault(setting_key(run.spec), []).append(summarise(run))
     return [_comparison(settings[key]) for key in sorted(settings)]
 
 
@@ -90,7 +85,7 @@ def shared_entries(specs: Sequence[RunSpec]) -> dict[str, Any]:
     return {k: v for k, v in first.items() if all(other.get(k) == v for other in others)}
 
 
-def _setting(spec: RunSpec) -> str:
+def setting_key(spec: RunSpec) -> str:
     """Specs that differ here answer different questions and never share a table.
 
     What else differs (the fields of a method, a learning rate of its own) belongs to the method.
@@ -165,7 +160,7 @@ def compare_table(comparison: Comparison) -> Table:
         title = Column("kept_accuracy", "accuracy %") if chosen else LAST
         cells.append((title, accuracy))
         if paired:
-            cells.append((Column("difference", "to the best"), _difference(place)))
+            cells.append((Column("difference", "to the best"), difference_cell(place)))
         if tested:
             words = VERDICTS[place.mark] if place.mark else ""
             cells.append((Column("verdict", "verdict", "left"), text_cell(words)))
@@ -188,38 +183,7 @@ def compare_table(comparison: Comparison) -> Table:
     return make_table(map(row, comparison.methods), title, _notes(summaries, places))
 
 
-def learners_table(comparison: Comparison, others: Mapping[str, Mapping[int, float]]) -> Table:
-    """The compared methods beside learners on the same rows, best first.
-
-    Args:
-        comparison: The methods.
-        others: Accuracy by learner and seed.
-    """
-    accuracies = {**comparison.accuracies(), **others}
-    places = standings(accuracies)
-    order = sorted(places, key=lambda label: (-places[label].mean, label))
-    tested = any(place.mark for place in places.values())
-
-    def row(label: str) -> list[tuple[Column, Cell]]:
-        place = places[label]
-        strong = place.mark == "best"
-        cells = [
-            (Column("method", "method", "left"), text_cell(label)),
-            (
-                Column("accuracy", "accuracy %"),
-                number_cell(place.mean, place.std, scale=100, strong=strong),
-            ),
-            (Column("difference", "to the best"), _difference(place)),
-        ]
-        if tested:
-            words = VERDICTS[place.mark] if place.mark else ""
-            cells.append((Column("verdict", "verdict", "left"), text_cell(words)))
-        return cells
-
-    return make_table(map(row, order), "Beside what one would do without a network", LEARNERS_NOTE)
-
-
-def _difference(place: Standing) -> Cell:
+def difference_cell(place: Standing) -> Cell:
     """`−2.31 [−4.10, −0.52]`, in points: the paired difference and its 95% interval."""
     if place.difference is None or place.interval is None:
         return number_cell(None)

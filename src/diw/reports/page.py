@@ -5,7 +5,7 @@ The same records give the same bytes: nothing here reads a clock.
 
 import json
 from base64 import b64encode
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from html import escape
@@ -16,8 +16,9 @@ from typing import Any
 from diw._version import __version__
 from diw.records import write_text
 from diw.reports.closer import Highlights, classes_section, suspects_section
-from diw.reports.comparison import Comparison, compare_table, finding, learners_table, runs_table
+from diw.reports.comparison import Comparison, compare_table, finding, runs_table
 from diw.reports.figures import WEIGHTS_LEGEND, Chart, accuracy_chart, ess_chart, weight_charts
+from diw.reports.learners import Learners, learners_table
 from diw.reports.palette import Look, looks
 from diw.reports.table import to_html
 from diw.reports.words import count, data_title, describe
@@ -46,10 +47,6 @@ three seeds or more: worse where the interval excludes zero, otherwise no clear 
 not the same as equal: with few seeds the interval is wide.</dd>
 </dl>
 """
-
-
-Learners = Mapping[str, Mapping[int, float]]
-"""Accuracy of other learners on the same rows, by name and seed."""
 
 
 def write_report(

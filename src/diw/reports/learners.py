@@ -1,0 +1,104 @@
+"""Other learners beside the compared methods: their accuracies, kept next to the runs.
+
+They are fitted where data are at hand (`diw.experiments.learners`). Reports read what was kept.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from diw.errors import UsageError
+from diw.records import spec_hash, write_json
+from diw.reports.comparison import VERDICTS, Comparison, difference_cell, setting_key
+from diw.reports.statistics import standings
+from diw.reports.table import Cell, Column, Table, make_table, number_cell, text_cell
+
+FILE = "learners.json"
+OF = " of "
+"""Between what is taken of a method and its label: `gradient boosting, weights of remember`."""
+
+NOTE = (
+    "scikit-learn's defaults, the same rows. Weights of a method: all rows, its weights as "
+    "sample_weight.",
+)
+
+Learners = Mapping[str, Mapping[int, float]]
+"""Accuracy of other learners on the same rows, by name and seed."""
+
+
+def keep_learners(comparison: Comparison, scores: Learners, folder: Path) -> None:
+    """Add `scores` to what is kept in `folder` of the learners on the rows of `comparison`."""
+    kept = _read(folder / FILE)
+    own = kept.setdefault(_key(comparison), {})
+    for name, by_seed in scores.items():
+        own.setdefault(name, {}).update({str(seed): score for seed, score in by_seed.items()})
+    write_json(folder / FILE, kept)
+
+
+def kept_learners(comparison: Comparison) -> dict[str, dict[int, float]]:
+    """Accuracies by learner and seed that are kept next to the runs of `comparison`.
+
+    Those with weights of a method that is not compared here are left out, and so are other seeds.
+    """
+    found: dict[str, dict[int, float]] = {}
+    for name, seed, score in _kept(comparison):
+        _, of, label = name.partition(OF)
+        if seed in comparison.seeds and (not of or label in comparison.methods):
+            found.setdefault(name, {})[seed] = score
+    return found
+
+
+def learners_table(comparison: Comparison, others: Learners) -> Table:
+    """The compared methods beside learners on the same rows, best first.
+
+    Args:
+        comparison: The methods.
+        others: Accuracy by learner and seed.
+    """
+    places = standings({**comparison.accuracies(), **others})
+    order = sorted(places, key=lambda label: (-places[label].mean, label))
+    tested = any(place.mark for place in places.values())
+
+    def row(label: str) -> list[tuple[Column, Cell]]:
+        place = places[label]
+        strong = place.mark == "best"
+        cells = [
+            (Column("method", "method", "left"), text_cell(label)),
+            (
+                Column("accuracy", "accuracy %"),
+                number_cell(place.mean, place.std, scale=100, strong=strong),
+            ),
+            (Column("difference", "to the best"), difference_cell(place)),
+        ]
+        if tested:
+            words = VERDICTS[place.mark] if place.mark else ""
+            cells.append((Column("verdict", "verdict", "left"), text_cell(words)))
+        return cells
+
+    return make_table(map(row, order), "Beside what one would do without a network", NOTE)
+
+
+def _kept(comparison: Comparison) -> Iterator[tuple[str, int, float]]:
+    """Name, seed and accuracy of all that is kept for this setting."""
+    for folder in sorted({trial.run.folder.parent for trial in comparison.trials}):
+        for name, by_seed in _read(folder / FILE).get(_key(comparison), {}).items():
+            for seed, score in by_seed.items():
+                yield name, int(seed), float(score)
+
+
+def _key(comparison: Comparison) -> str:
+    return spec_hash({"setting": setting_key(comparison.spec)})
+
+
+def _read(file: Path) -> dict[str, Any]:
+    """What `file` keeps by setting; empty where there is none."""
+    try:
+        content = json.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError):
+        content = None
+    if not isinstance(content, dict):
+        raise UsageError(f"{file}: damaged; remove it, and give the command of diw compare again")
+    return content
