@@ -3,6 +3,8 @@
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+import pytest
 import torch
 from safetensors.torch import load_file
 
@@ -53,6 +55,22 @@ def test_patience_ends_a_run_early(tmp_path: Path) -> None:
     training.finish()
     assert training.run.finished
     assert len(training.run.metrics()) < 30
+
+
+def test_the_arrays_of_a_run_that_ended_early_are_whole(tmp_path: Path, monkeypatch) -> None:
+    training = choosing(tmp_path / "run", patience=1, epochs=30)
+    with monkeypatch.context() as patch:  # killed after the arrays were closed, before the seal
+        patch.setattr(type(training.run), "finish", lambda run: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            training.finish()
+    resumed = choosing(tmp_path / "run", patience=1, epochs=30)
+    resumed.finish()
+    run = resumed.run
+    assert run.verify()
+    shape = len(run.metrics()), len(resumed.split.train)
+    for name in ("weights.npy", "losses.npy"):
+        assert np.load(run.folder / name).shape == shape
+    assert run.ledger().shape == run.losses().shape == shape
 
 
 def test_a_killed_run_keeps_the_same_network(tmp_path: Path, monkeypatch) -> None:

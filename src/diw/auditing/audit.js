@@ -229,9 +229,16 @@ function step(from, by) {
 }
 
 function press(event) {
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  if (["SELECT", "INPUT"].includes(event.target.tagName)) return;
   const on = event.target.closest(".card");
-  if (!on || event.ctrlKey || event.metaKey || event.altKey) return;
-  if (event.target.tagName === "SELECT") return;
+  if (!on) {
+    // Nothing is chosen yet: a key that marks or moves on chooses the first sample in view.
+    if (!["ArrowRight", "j", "n", "w", "r", "d"].includes(event.key)) return;
+    const first = [...gallery.children].find((card) => card.getBoundingClientRect().top >= 0);
+    if (first) first.focus();
+    return;
+  }
   const place = Number(on.dataset.place);
   const row = data.rows[place];
   const digit = /^[0-9]$/.test(event.key) ? Number(event.key) : -1;

@@ -11,7 +11,7 @@ import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from diw.errors import DamageError
 from diw.records.files import Fingerprint, append, sync_folder
@@ -50,10 +50,8 @@ class Journal:
 
     def __init__(self, folder: Path, epochs: int, samples: int) -> None:
         self._metrics = _Growing(folder / METRICS)
-        self._weights = _Growing(folder / WEIGHTS)
-        self._losses = _Growing(folder / LOSSES)
-        self._header = _npy_header((epochs, samples))
-        self._row_bytes = 2 * samples
+        self._weights = _Array(folder / WEIGHTS, epochs, samples)
+        self._losses = _Array(folder / LOSSES, epochs, samples)
 
     def append(
         self,
@@ -67,14 +65,15 @@ class Journal:
         """
         begun = self._metrics.size > 0
         if weights is not None:
-            self._add(self._weights, weights)
+            self._weights.add(weights)
         if losses is not None and (self._losses.size or not begun):
-            self._add(self._losses, losses.clip(max=LARGEST))
+            self._losses.add(losses.clip(max=LARGEST))
         self._metrics.append(metrics_line(row))
 
-    def _add(self, file: "_Growing", values: "NDArray[np.floating[Any]]") -> None:
-        content = values.astype("<f2").tobytes()
-        file.append(content if file.size else self._header + content)
+    def close(self) -> None:
+        """Make the arrays whole where a run ended before its last epoch: readable by `np.load`."""
+        self._weights.close()
+        self._losses.close()
 
     @property
     def _files(self) -> "tuple[_Growing, ...]":
@@ -107,9 +106,10 @@ class Journal:
         lines = content.splitlines(keepends=True)[:epochs]
         marks = {METRICS: _mark(b"".join(lines))}
         if self._weights.path.exists():
-            size = len(self._header) + epochs * self._row_bytes
+            header = self._weights.header
+            size = len(header) + epochs * self._weights.row_bytes
             content = self._weights.read()[:size]
-            if len(content) < size or not content.startswith(self._header):
+            if len(content) < size or not content.startswith(header):
                 raise DamageError(f"{self._weights.path}: is damaged")
             marks[WEIGHTS] = _mark(content)
         return marks
@@ -142,6 +142,9 @@ class _Growing:
         held = 0
         if size and self.path.exists():
             with self.path.open("rb") as file:
+                first = self._first(file)
+                digest.update(first)
+                held = len(first)
                 while held < size and (piece := file.read(min(1 << 20, size - held))):
                     digest.update(piece)
                     held += len(piece)
@@ -150,6 +153,10 @@ class _Growing:
         if mark is not None and digest.hexdigest() != mark["sha256"]:
             raise DamageError(f"{self.path}: is damaged: its checksum is wrong")
         self.size, self._digest = size, digest
+
+    def _first(self, file: BinaryIO) -> bytes:
+        """What the file begins with as it was appended, where that is no longer in it."""
+        return b""
 
     def cut(self) -> None:
         """Cut off what was written after the mark that was checked."""
@@ -161,6 +168,48 @@ class _Growing:
         elif self.path.stat().st_size > self.size:
             with self.path.open("rb+") as file:
                 file.truncate(self.size)
+                os.fsync(file.fileno())
+
+
+class _Array(_Growing):
+    """A `.npy` file of float16 that grows by rows; its header has all rows from the start."""
+
+    def __init__(self, path: Path, rows: int, columns: int) -> None:
+        super().__init__(path)
+        self.header = _npy_header((rows, columns))
+        self.row_bytes = 2 * columns
+        self._columns = columns
+
+    def add(self, values: "NDArray[np.floating[Any]]") -> None:
+        content = values.astype("<f2").tobytes()
+        self.append(content if self.size else self.header + content)
+
+    def close(self) -> None:
+        """Let the header say how many rows there are. It keeps its length, as NumPy provides."""
+        if self.size:
+            self._write_header(self._closed())
+
+    def cut(self) -> None:
+        super().cut()
+        if self.size:  # killed between `close` and the end of the run
+            self._write_header(self.header)
+
+    def _closed(self) -> bytes:
+        rows = (self.path.stat().st_size - len(self.header)) // self.row_bytes
+        return _npy_header((rows, self._columns))
+
+    def _first(self, file: BinaryIO) -> bytes:
+        """The header as it was, if it is that or a closed one; otherwise what is there counts."""
+        if file.read(len(self.header)) in (self.header, self._closed()):
+            return self.header
+        file.seek(0)
+        return b""
+
+    def _write_header(self, header: bytes) -> None:
+        with self.path.open("rb+") as file:
+            if file.read(len(header)) != header:
+                file.seek(0)
+                file.write(header)
                 os.fsync(file.fileno())
 
 

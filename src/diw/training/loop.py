@@ -111,6 +111,7 @@ class Training:
             counts = confusion(self.model, self.split.test).numpy()
             self.run.write_arrays("confusion", counts=counts)
             self._write_model()
+            journal.close()
             self.run.finish()
 
     def _record(self, journal: Journal, row: Row, weights: Tensor, losses: Tensor) -> None:
