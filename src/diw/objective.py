@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from diw.errors import UsageError
-from diw.records.spec import DEFAULT_METHOD
+from diw.records.spec import DEFAULT_METHOD, TrustedDraw
 from diw.step.batch import Batch, Criterion, ModelOutput, Weights, first_tensor
 from diw.step.criteria import OfLogits, ToLogits, cross_entropy, logits_of
 from diw.step.memory import Memory
@@ -82,6 +82,7 @@ class Objective:
         reduction: Reduction = "mean",
         probe: Probe = "auto",
         trusted_batch_size: int | None = None,
+        trusted_draw: TrustedDraw = "passes",
         collate: Collate | None = None,
         task: Task | None = None,
         train: Any = None,
@@ -108,6 +109,7 @@ class Objective:
             probe: `"auto"` looks at the network in evaluation mode, and uses the training forward
                 for it where that is provably the same; `"shared"` and `"separate"` decide it.
             trusted_batch_size: The largest trusted batch of a step; 256, or that of its loader.
+            trusted_draw: `"passes"` over the trusted set, or each batch `"afresh"` from all of it.
             collate: Makes a batch of samples, where `trusted` is a data set.
             task: A runner's task, which holds the data and the criteria; give it instead of
                 `trusted`, the criteria and the next three arguments.
@@ -124,6 +126,8 @@ class Objective:
             raise UsageError(f'reduction: must be "mean" or "sum", not {reduction!r}')
         if probe not in ("auto", "shared", "separate"):
             raise UsageError(f'probe: must be "auto", "shared" or "separate", not {probe!r}')
+        if trusted_draw not in ("passes", "afresh"):
+            raise UsageError(f'trusted_draw: must be "passes" or "afresh", not {trusted_draw!r}')
         if unit not in ("sample", "token"):
             raise UsageError(f'unit: must be "sample" or "token", not {unit!r}')
         self.method = make(method) if isinstance(method, str) else method
@@ -168,7 +172,9 @@ class Objective:
         size = trusted_batch_size
         if size is None:
             size = int(getattr(trusted, "batch_size", None) or TRUSTED_BATCH)
-        self._stream = TrustedStream(as_rows(task.trusted), size, seed, world)
+        self._stream = TrustedStream(
+            as_rows(task.trusted), size, seed, world, afresh=trusted_draw == "afresh"
+        )
         self._around = Surroundings(
             network=network,
             criterion=task.criterion,

@@ -1,3 +1,5 @@
+from itertools import pairwise
+
 import pytest
 import torch
 from hypothesis import given
@@ -35,6 +37,17 @@ def test_the_seed_decides_and_the_state_resumes() -> None:
 def test_passes_are_in_different_orders() -> None:
     stream = TrustedStream(as_rows(samples(50)), 50, 0)
     assert not torch.equal(stream.draw().index, stream.draw().index)
+
+
+def test_batches_drawn_afresh_are_samples_of_the_whole_set() -> None:
+    stream = TrustedStream(as_rows(samples(50)), 16, 0, afresh=True)
+    batches = [stream.draw().index for _ in range(200)]
+    assert all(len(index) == len(index.unique()) == 16 for index in batches)
+    counts = torch.cat(batches).bincount(minlength=50)
+    assert 30 < counts.min() < counts.max() < 100  # each 64 times on average, none by turns
+    assert any(set(a.tolist()) & set(b.tolist()) for a, b in pairwise(batches))
+    whole = TrustedStream(as_rows(samples(6)), 16, 0, afresh=True)
+    assert sorted(whole.draw().index.tolist()) == list(range(6))
 
 
 def test_bad_batch_size() -> None:

@@ -45,6 +45,9 @@ def field_values(values: Any) -> dict[str, Any]:
     }
 
 
+TrustedDraw = Literal["passes", "afresh"]
+
+
 @dataclass(frozen=True)
 class Recipe:
     """One training protocol.
@@ -81,6 +84,8 @@ class Recipe:
     patience: int | None = field(default=None, metadata=LATER)
     """Keep the network of the epoch with the lowest held-out trusted loss, and end after so many
     epochs without a better one. None: the last epoch's network, as in the paper's experiments."""
+    trusted_draw: TrustedDraw = field(default="passes", metadata=LATER)
+    """How trusted batches are drawn: in passes over the trusted set, or each afresh from all."""
 
     def __post_init__(self) -> None:
         for name in ("epochs", "batch_size", "trusted_batch_size"):
@@ -98,6 +103,8 @@ class Recipe:
             raise UsageError(f"optimizer: choose sgd, adam or adamw, not {self.optimizer!r}")
         if self.reduction not in ("mean", "sum"):
             raise UsageError(f"reduction: choose mean or sum, not {self.reduction!r}")
+        if self.trusted_draw not in ("passes", "afresh"):
+            raise UsageError(f"trusted_draw: choose passes or afresh, not {self.trusted_draw!r}")
         self.learning_rate(1)
 
     def learning_rate(self, epoch: int) -> float:

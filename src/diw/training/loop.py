@@ -62,6 +62,7 @@ class Training:
             task=RunTask(self),
             reduction=self.recipe.reduction,
             trusted_batch_size=self.recipe.trusted_batch_size,
+            trusted_draw=self.recipe.trusted_draw,
             seed=self.seed,
             world=self.world,
         )
