@@ -4,8 +4,10 @@
 
 Commands run in forked processes, which need not import torch again, and get SIGKILL after a
 random part of the time that they take undisturbed. A kill in four comes in the first moments, where
-folders are made and locks taken; interrupts and terminations are mixed in. The counts so far are
-kept in the folder, so that a stopped soak goes on.
+folders are made and locks taken; interrupts and terminations are mixed in. Jobs of two processes
+are forked too, with the environment that torchrun gives them; one more is started by torchrun
+itself, and loses one of its processes or all. The counts so far are kept in the folder, so that a
+stopped soak goes on.
 """
 
 import argparse
@@ -27,6 +29,10 @@ from diw.cli.signals import exit_on_termination
 
 OWN = ("--epochs", "6", "--device", "cpu", "--label", "status", "--model", "mlp")
 
+TWO = (
+    *("train", "--data", "train.csv", "--trusted", "trusted.csv", *OWN),
+    *("--set", "warmup_steps=10", "--set", "every=10", "--set", "block=1"),
+)
 COMMANDS: dict[str, tuple[str, ...]] = {
     "dynamic": ("train", "--data", "train.csv", "--trusted", "trusted.csv", *OWN),
     "pretraining and static weights": (
@@ -44,10 +50,8 @@ COMMANDS: dict[str, tuple[str, ...]] = {
         *("compare", "--data", "train.csv", "--trusted", "trusted.csv", "--shift", "none", *OWN),
         *("--methods", "uniform,diw", "--seeds", "1", "--jobs", "1"),
     ),
-    "two processes": (
-        *("torchrun", "train", "--data", "train.csv", "--trusted", "trusted.csv", *OWN),
-        *("--set", "warmup_steps=10", "--set", "every=10", "--set", "block=1"),
-    ),
+    "two processes": ("forked", *TWO),
+    "torchrun": ("torchrun", *TWO),
     "audit": ("audit", "dynamic/whole", "--device", "cpu"),  # of the first command's run
 }
 """What is killed; each writes to the folder `out`."""
@@ -84,7 +88,7 @@ def _one_round(folder: Path, name: str, chance: random.Random) -> int:
     if not (whole / "seconds").exists():
         shutil.rmtree(whole, ignore_errors=True)
         started = time.monotonic()
-        _expect(0, wait(start(folder, COMMANDS[name], whole)))
+        _expect((0,), wait(start(folder, COMMANDS[name], whole)))
         (whole / "seconds").write_text(str(time.monotonic() - started))
     shutil.rmtree(out, ignore_errors=True)
     seconds = float((whole / "seconds").read_text())
@@ -95,13 +99,15 @@ def _one_round(folder: Path, name: str, chance: random.Random) -> int:
         number = chance.choice(SIGNALS)
         if os.waitpid(process, os.WNOHANG)[0]:
             break
-        os.kill(process, number)
-        code = wait(process)
+        code = kill(process, number, started_by=COMMANDS[name][0])
         if code == 0:
             break
-        _expect({signal.SIGKILL: -9, signal.SIGTERM: 143, signal.SIGINT: 130}[number], code)
+        if COMMANDS[name][0] == "torchrun":  # killed, or its exit code when a process was lost
+            _expect((-9, 1), code)
+        else:
+            _expect(({signal.SIGKILL: -9, signal.SIGTERM: 143, signal.SIGINT: 130}[number],), code)
         kills += 1
-    _expect(0, wait(start(folder, COMMANDS[name], out)))
+    _expect((0,), wait(start(folder, COMMANDS[name], out)))
     ours, theirs = results(out), results(whole)
     if ours != theirs:
         different = sorted(n for n in ours.keys() | theirs.keys() if ours.get(n) != theirs.get(n))
@@ -125,6 +131,8 @@ def start(folder: Path, command: tuple[str, ...], out: Path) -> int:
         exit_on_termination()
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
         if command[0] == "torchrun":
+            _torchrun((*command[1:], "--out", str(out)))
+        if command[0] == "forked":
             command = command[1:]
             _join_another()
         main([*command, "--out", str(out)])
@@ -152,12 +160,39 @@ def _join_another() -> None:
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
+def _torchrun(command: tuple[str, ...]) -> None:
+    """Become torchrun with two processes of a command."""
+    source = str(Path(__file__).parents[2] / "src")
+    os.environ["PYTHONPATH"] = os.pathsep.join([source, os.environ.get("PYTHONPATH", "")])
+    run = ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-m", "diw")
+    os.execv(sys.executable, (sys.executable, *run, *command))
+
+
+def kill(process: int, number: int, started_by: str) -> int:
+    """Send a signal, and return the exit code.
+
+    Of a job of torchrun, SIGKILL ends all processes, as a power cut does; where another signal was
+    drawn, SIGKILL ends the last of the two, and the job must end by itself.
+    """
+    if started_by != "torchrun":
+        os.kill(process, number)
+        return wait(process)
+    os.kill(process, signal.SIGSTOP)  # starts nothing more
+    workers = Path(f"/proc/{process}/task/{process}/children").read_text().split()
+    if number == signal.SIGKILL or not workers:
+        os.kill(process, signal.SIGKILL)
+    for worker in workers if number == signal.SIGKILL else workers[-1:]:
+        os.kill(int(worker), signal.SIGKILL)
+    os.kill(process, signal.SIGCONT)
+    return wait(process)
+
+
 def wait(process: int) -> int:
     return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
 
 
-def _expect(expected: int, code: int) -> None:
-    if code != expected:
+def _expect(expected: tuple[int, ...], code: int) -> None:
+    if code not in expected:
         raise SystemExit(f"exit code {code}, expected {expected}; see the log in the soak's folder")
 
 
