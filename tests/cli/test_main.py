@@ -130,6 +130,30 @@ main.main([])
 """
 
 
+REPLACED = """
+import os, signal, sys
+from diw.cli import main
+
+def verb(*_, **__):  # as the extension that reads model.safetensors does
+    try:
+        os.kill(os.getpid(), signal.Signals[sys.argv[1]])
+        sum(range(1000))
+    except BaseException:
+        raise ValueError("could not determine the shape of object type") from None
+
+main.diw.main = verb
+main.main([])
+"""
+
+
+@pytest.mark.parametrize(("name", "code"), [("SIGTERM", 143), ("SIGINT", 130)])
+def test_an_exit_that_a_library_turns_into_an_error_is_an_exit(name: str, code: int) -> None:
+    done = subprocess.run([sys.executable, "-c", REPLACED, name], capture_output=True, text=True)
+    assert done.returncode == code, done.stderr
+    assert "Traceback" not in done.stderr
+    assert "shape" not in done.stderr
+
+
 @pytest.mark.parametrize("moment", ["import", "destructor"])
 def test_termination_is_heard_at_any_moment(moment: str, tmp_path: Path) -> None:
     done = subprocess.run(

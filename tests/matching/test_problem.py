@@ -165,6 +165,15 @@ def test_one_value_far_away_changes_nothing_for_the_others(d, far):
     assert error <= match.error_bound + wanted.error_bound
 
 
+def test_the_error_bound_counts_the_rounding_of_kernel_values():
+    """Rows that are equal but for their last bits: K is all ones, and w* is n/(n + ω)."""
+    last = 2.0**-52
+    train = 1 + last * np.array([[0.0, 1.0], [3.0, 2.0], [0.0, 0.0]])
+    match = kmm(train, train[[0, 0]], gamma=129.99431407308703, bound=2.0)
+    error = np.linalg.norm(match.weights - 3 / (3 + 1e-5))
+    assert 1e-9 < error <= match.error_bound <= 1e-4
+
+
 def test_values_far_apart_keep_the_kernel_within_their_clusters():
     cluster, gamma = np.array([0.0, 1.0, 2.5]), 0.7
     train = np.r_[-1.7e308, cluster, 1e160, 1e160, 1.7e308]

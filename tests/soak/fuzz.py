@@ -9,75 +9,74 @@ command line. A command may exit with 0, 1 or 2 only, with 1 and 2 in a line tha
 number reached is kept in the folder, so that a stopped soak goes on.
 """
 
-import argparse
 import contextlib
 import io
 import json
 import os
 import random
 import shutil
-import traceback
-import warnings
+from collections.abc import Sequence
 from pathlib import Path
 
-import torch
+import click
 
 from diw.cli.main import VERBS, main
+from diw.cli.main import diw as verbs
+from tests.soak.cases import WrongError, go_through, run_from_command_line
 
 TRAIN = (
     *("train", "--data", "train.csv", "--label", "status", "--trusted", "trusted.csv"),
     *("--epochs", "3", "--device", "cpu"),
 )
-PREDICT = ("predict", "run", "trusted.csv", "--out", "p.csv", "--device", "cpu")
+COMMANDS: dict[str, tuple[str, ...]] = {
+    "predict": ("predict", "run", "trusted.csv", "--out", "p.csv", "--device", "cpu"),
+    "report": ("report", "run", "--out", "r.html", "--json", "r.json"),
+    "verify": ("verify", "run"),
+    "train": (*TRAIN, "--out", "run"),
+    "evaluate": ("evaluate", "run", "trusted.csv", "--device", "cpu", "--json", "e.json"),
+    "audit": ("audit", "run", "--out", "a", "--device", "cpu"),
+}
+"""What is called on a damaged run."""
 
 WORDS = (
+    *("train.csv", "trusted.csv", "missing.csv", "run", ".", "", "-1", "0", "1", "1e400", "nan"),
     *(
-        "train.csv",
-        "trusted.csv",
-        "missing.csv",
-        "run",
-        ".",
-        "",
-        "-1",
-        "0",
-        "1",
-        "1e400",
-        "nan",
         "/",
+        "embedded",
+        "status",
+        "rows:0,1",
+        "5/class",
+        "symmetric:0.4",
+        "pair:2",
+        "none",
+        "mlp",
+        "diw",
     ),
-    *("embedded", "status", "rows:0,1", "5/class", "symmetric:0.4", "pair:2", "none", "mlp", "diw"),
     *("uniform,diw", "é", "x" * 300, "--", "-h", "diw.bound=10", "bound", "cpu", "p.csv", "p.npz"),
 )
-FLAGS = (
-    *("--data", "--label", "--trusted", "--test", "--shift", "--model", "--epochs", "--batch-size"),
-    *(
-        "--lr",
-        "--schedule",
-        "--method",
-        "--methods",
-        "--seed",
-        "--seeds",
-        "--out",
-        "--json",
-        "--set",
-    ),
-    *(
-        "--fresh",
-        "--device",
-        "--jobs",
-        "--only",
-        "--scale",
-        "--gamma",
-        "--bound",
-        "--raw",
-        "--drop",
-    ),
-    *("--list", "--dry-run", "--timeout", "--trust-model", "--allow-leaks", "--optimizer", "--tol"),
-)
+NUMBERS = ("0", "1", "2", "-1", "0.5", "1e-3", "1e400", "nan", "7")
+FILES = {
+    "predict": 2,
+    "evaluate": 2,
+    "audit": 1,
+    "export-weights": 1,
+    "weights": 2,
+    "report": 1,
+    "verify": 1,
+}
+OPTIONS: dict[str, list[click.Option]] = {
+    verb: [
+        option
+        for option in verbs.get_command(click.Context(verbs), verb).params  # type: ignore[union-attr]
+        if isinstance(option, click.Option) and "--scheduler" not in option.opts
+    ]
+    for verb in VERBS
+}
+"""Of each verb; but a scheduler that is not there is waited for, as promised."""
 
 
-def run_soak(folder: Path, cases: int, seed: int) -> int:
-    """Run the cases from where the last soak stopped; returns how many were run in all."""
+def run_soak(folder: Path, cases: int, seed: int) -> None:
+    """Try so many cases, one after the other."""
     from tests.own_data import write_csv
 
     folder.mkdir(parents=True, exist_ok=True)
@@ -89,22 +88,19 @@ def run_soak(folder: Path, cases: int, seed: int) -> int:
             shutil.rmtree(name, ignore_errors=True)
         assert diw(*TRAIN, "--out", "finished")[0] == 0
         _leave_unfinished()
-        shutil.copytree("finished", "run")
-        assert diw(*PREDICT)[0] == 0
-        expected = {"predictions": Path("p.csv").read_text(), "metrics": _metrics(Path("finished"))}
+        expected: dict[str, dict[str, object]] = {}
+        for state in ("finished", "unfinished"):
+            expected[state] = {verb: _result(verb, state) for verb in COMMANDS}
+        assert all(expected["finished"].values())
+        assert expected["finished"]["train"] == expected["unfinished"]["train"]
         Path("expected.json").write_text(json.dumps(expected))
     expected = json.loads(Path("expected.json").read_text())
-    reached = Path("reached")
-    first = int(reached.read_text()) if reached.exists() else 0
-    for number in range(first, cases):
+
+    def case(number: int) -> str:
         chance = random.Random(f"{seed} {number}")
-        words = _damaged(chance, expected) if number % 3 else _made_up(chance)
-        if words:
-            raise SystemExit(f"case {number}: {words}")
-        reached.write_text(str(number + 1))
-        if number % 100 == 99 or number == cases - 1:
-            print(f"{number + 1} cases, nothing wrong", flush=True)
-    return cases
+        return _damaged(chance, expected) if number % 3 else _made_up(chance)
+
+    go_through(folder, "cases", cases, case)
 
 
 def _leave_unfinished() -> None:
@@ -125,13 +121,11 @@ def _leave_unfinished() -> None:
         Journal.append = original  # type: ignore[method-assign]
 
 
-def _damaged(chance: random.Random, expected: dict[str, object]) -> str:
-    """Damage one file of a run and call a verb; what is wrong with the outcome, or nothing."""
+def _damaged(chance: random.Random, expected: dict[str, dict[str, object]]) -> str:
+    """Damage one file of a run and call a verb; its exit code in words."""
+    state = "finished" if chance.random() < 0.6 else "unfinished"
     shutil.rmtree("run", ignore_errors=True)
-    finished = chance.random() < 0.6
-    shutil.copytree("finished" if finished else "unfinished", "run")
-    for left in ("p.csv", "r.html", "r.json"):
-        Path(left).unlink(missing_ok=True)
+    shutil.copytree(state, "run")
     files = sorted(path for path in Path("run").iterdir() if path.name != ".lock")
     path = chance.choice(files)
     what = chance.choice(["flip", "flip", "flip", "cut", "empty", "swap", "remove"])
@@ -146,47 +140,81 @@ def _damaged(chance: random.Random, expected: dict[str, object]) -> str:
         place = chance.randrange(len(content))
         content[place] ^= 1 << chance.randrange(8)
         path.write_bytes(content if what == "flip" else content[:place])
-    verbs = (PREDICT, ("report", "run", "--out", "r.html", "--json", "r.json"), ("verify", "run"))
-    command = chance.choice([*verbs, (*TRAIN, "--out", "run"), ("evaluate", "run", "trusted.csv")])
-    code, words = _outcome(command)
-    if words:
-        return f"{what} {path}, then {' '.join(command)}: {words}"
-    wrong = ""
-    if code == 0 and command == PREDICT and Path("p.csv").read_text() != expected["predictions"]:
-        wrong = "other predictions"
-    if code == 0 and command[0] == "train" and _metrics(Path("run")) != expected["metrics"]:
-        wrong = "other metrics"
-    return wrong and f"{what} {path}, then {' '.join(command)}: {wrong}"
+    changed = not path.exists() or path.read_bytes() != Path(state, path.name).read_bytes()
+    verb = chance.choice(list(COMMANDS))
+    where = f"{what} {path} of a run that is {state}, then {verb}"
+    code = _checked(COMMANDS[verb], where)
+    if code == 0 and _product(verb) != expected[state][verb]:
+        raise WrongError(f"{where}: another result than that of the undamaged run")
+    if code == 0 and verb == "verify" and changed and state == "finished":
+        raise WrongError(f"{where}: was not noticed")
+    return f"damaged runs: exit code {code}"
+
+
+def _result(verb: str, state: str) -> object:
+    """What a verb makes of an undamaged run, None if it refuses."""
+    shutil.rmtree("run", ignore_errors=True)
+    shutil.copytree(state, "run")
+    return _product(verb) if _checked(COMMANDS[verb], verb) == 0 else None
+
+
+def _product(verb: str) -> object:
+    """What a verb has written."""
+    if verb == "predict":
+        return Path("p.csv").read_text()
+    if verb == "train":
+        rows = [json.loads(line) for line in Path("run/metrics.jsonl").read_text().splitlines()]
+        return [{key: row[key] for key in row if key != "seconds"} for row in rows]
+    if verb in ("report", "evaluate"):
+        return json.loads(Path("r.json" if verb == "report" else "e.json").read_text())
+    if verb == "audit":
+        return Path("a/suspects.csv").read_text()
+    return "verified"
 
 
 def _made_up(chance: random.Random) -> str:
-    """Call a random command line; what is wrong with the outcome, or nothing."""
-    command = [chance.choice([*VERBS, "", "--help"])]
-    for _ in range(chance.randrange(7)):
-        command += [chance.choice(FLAGS)] if chance.random() < 0.6 else []
-        command += [chance.choice(WORDS)] if chance.random() < 0.8 else []
-    if command[0] in ("train", "compare") and "--epochs" not in command:
-        command += ["--epochs", "1"]
-    if command[0] in ("compare", "train") and "--data" not in command:
-        command += ["--data", "train.csv", "--label", "status"]
-    if command[0] == "reproduce":
+    """Call a random command line; its exit code in words.
+
+    Mostly with options that the verb has, and values of the kind that they take.
+    """
+    verb = chance.choice([*VERBS, *VERBS, *VERBS, "", "--help"])
+    command = [verb]
+    command += [
+        chance.choice(("train.csv", "trusted.csv", "run")) for _ in range(FILES.get(verb, 0))
+    ]
+    for _ in range(chance.randrange(6)):
+        own = OPTIONS.get(verb) if chance.random() < 0.9 else None
+        option = chance.choice(own or OPTIONS[chance.choice(VERBS)])
+        command.append(option.opts[0])
+        if not option.is_flag or chance.random() < 0.05:
+            choices = getattr(option.type, "choices", ())
+            number = isinstance(option.type, click.types.FloatParamType | click.types.IntParamType)
+            fitting = list(choices) or (NUMBERS if number else list(WORDS))
+            command.append(str(chance.choice(fitting if chance.random() < 0.8 else WORDS)))
+        elif chance.random() < 0.05:
+            command.append(chance.choice(WORDS))
+    if verb in ("train", "compare"):
+        command += ["--epochs", "1", "--data", "train.csv", "--label", "status"]
+    if verb == "reproduce":
         command += ["--dry-run"]
-    _, words = _outcome(command)
-    return words and f"{command}: {words}"
+    shutil.rmtree("run", ignore_errors=True)
+    shutil.copytree("finished", "run")
+    return f"command lines: exit code {_checked(command, str(command))}"
 
 
-def _outcome(command: tuple[str, ...] | list[str]) -> tuple[int, str]:
-    try:
-        code, out, error = diw(*command)
-    except BaseException:
-        return -1, traceback.format_exc()
+def _checked(command: Sequence[str], where: str) -> int:
+    """The exit code of a command that ends as it should: with 0, or in a line that says why."""
+    for left in ("p.csv", "r.html", "r.json", "e.json"):
+        Path(left).unlink(missing_ok=True)
+    shutil.rmtree("a", ignore_errors=True)
+    code, out, error = diw(*command)
     if code not in (0, 1, 2):
-        return code, f"exit code {code}"
+        raise WrongError(f"{where}: exit code {code}: {error}")
     if "Traceback" in out + error:
-        return code, error
+        raise WrongError(f"{where}: {error}")
     if code and not (error.strip() or "Usage:" in out):
-        return code, f"exit code {code} without a word"
-    return code, ""
+        raise WrongError(f"{where}: exit code {code} without a word")
+    return code
 
 
 def diw(*command: str) -> tuple[int, str, str]:
@@ -200,17 +228,5 @@ def diw(*command: str) -> tuple[int, str, str]:
     raise AssertionError("no exit")
 
 
-def _metrics(run: Path) -> list[object]:
-    rows = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
-    return [{key: row[key] for key in row if key != "seconds"} for row in rows]
-
-
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("--cases", type=int, default=4500)
-    parser.add_argument("--folder", type=Path, default=Path(".soak/fuzz"))
-    parser.add_argument("--seed", type=int, default=0)
-    options = parser.parse_args()
-    torch.set_num_threads(1)
-    warnings.simplefilter("ignore")
-    run_soak(options.folder.absolute(), options.cases, options.seed)
+    run_from_command_line(run_soak, str(__doc__), "fuzz", "cases", 4500)

@@ -20,6 +20,7 @@ import signal
 import socket
 import sys
 import time
+import traceback
 from pathlib import Path
 
 import torch
@@ -108,6 +109,8 @@ def _one_round(folder: Path, name: str, chance: random.Random) -> int:
             _expect(({signal.SIGKILL: -9, signal.SIGTERM: 143, signal.SIGINT: 130}[number],), code)
         kills += 1
     _expect((0,), wait(start(folder, COMMANDS[name], out)))
+    if "/diw/cli/main.py" in (folder / name / "log").read_text():
+        raise SystemExit(f"{name}: a traceback; see the log in the soak's folder")
     ours, theirs = results(out), results(whole)
     if ours != theirs:
         different = sorted(n for n in ours.keys() | theirs.keys() if ours.get(n) != theirs.get(n))
@@ -142,6 +145,9 @@ def start(folder: Path, command: tuple[str, ...], out: Path) -> int:
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(int(end.code or 0))
+    except BaseException:
+        traceback.print_exc()
+        sys.stderr.flush()
     finally:
         os._exit(99)  # a traceback, or no exit
 

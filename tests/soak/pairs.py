@@ -7,16 +7,14 @@ the other trains, the second a random moment after the first. Afterwards the run
 two that were asked for, whole and bitwise as if alone, and a command that was refused must say why.
 """
 
-import argparse
 import random
 import shutil
 import time
 from pathlib import Path
 
-import torch
-
 from diw.records import Run
 from tests.own_data import write_csv
+from tests.soak.cases import go_through, run_from_command_line
 from tests.soak.kill import COMMANDS, results, start, wait
 
 ONE = COMMANDS["dynamic"]
@@ -32,7 +30,7 @@ PAIRS = (
 
 
 def run_soak(folder: Path, pairs: int, seed: int) -> None:
-    """Run the pairs from where the last soak stopped."""
+    """Start so many pairs, one after the other."""
     folder.mkdir(parents=True, exist_ok=True)
     if not (folder / "alone").exists():
         write_csv(folder / "train.csv", 400, 1)
@@ -41,8 +39,8 @@ def run_soak(folder: Path, pairs: int, seed: int) -> None:
             assert wait(start(folder, command, folder / f"alone {number}")) == 0
         (folder / "alone").touch()
     alone = [results(folder / f"alone {number}") for number in range(2)]
-    reached = folder / "reached"
-    for number in range(int(reached.read_text()) if reached.exists() else 0, pairs):
+
+    def case(number: int) -> str:
         chance = random.Random(f"{seed} {number}")
         shutil.rmtree(folder / "run", ignore_errors=True)
         first, second = PAIRS[number % len(PAIRS)]
@@ -50,24 +48,19 @@ def run_soak(folder: Path, pairs: int, seed: int) -> None:
         time.sleep(chance.choice([0, chance.uniform(0, 1)]))
         out = folder / ("page.html" if second == REPORT else "run")
         second_code, first_code = wait(start(folder, second, out)), wait(begun)
-        assert {first_code, second_code} <= {0, 2}, f"pair {number}: {first_code}, {second_code}"
+        codes = f"exit codes {first_code}, {second_code}"
+        assert {first_code, second_code} <= {0, 2}, codes
         assert Run(folder / "run").verify()
-        ours = results(folder / "run")
-        assert ours in alone, f"pair {number}: the run is neither of the two"
+        assert results(folder / "run") in alone, "the run is neither of the two"
         refused = [first_code, second_code].count(2)
         # Without --fresh one of two different commands is refused, whichever came first. With it,
         # the first is refused if it came too late. A report is, while nothing is finished.
         allowed = {OTHER: {1}, PAIRS[3][1]: {0, 1}, REPORT: {0, 1}}.get(second, {0})
-        assert refused in allowed, f"pair {number}: {first_code}, {second_code}"
-        reached.write_text(str(number + 1))
-        print(f"{number + 1} pairs, nothing wrong", flush=True)
+        assert refused in allowed, codes
+        return "with one refused" if refused else "both done"
+
+    go_through(folder, "pairs", pairs, case)
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("--pairs", type=int, default=50)
-    parser.add_argument("--folder", type=Path, default=Path(".soak/pairs"))
-    parser.add_argument("--seed", type=int, default=0)
-    options = parser.parse_args()
-    torch.set_num_threads(1)
-    run_soak(options.folder.absolute(), options.pairs, options.seed)
+    run_from_command_line(run_soak, str(__doc__), "pairs", "pairs", 50)

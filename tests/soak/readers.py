@@ -1,16 +1,15 @@
 """Damage files of every kind that diw reads: each is read, or refused in one line.
 
-    python -m tests.soak.readers [--cases 3000] [--folder .soak/readers] [--seed 0]
+    python -m tests.soak.readers [--files 3000] [--folder .soak/readers] [--seed 0]
 
 A few bytes are changed, cut off, repeated, or exchanged for those of a file of another kind. The
 number reached is kept, so that a stopped soak goes on.
 """
 
-import argparse
 import gzip
+import os
 import random
-import traceback
-import warnings
+import struct
 from pathlib import Path
 
 import numpy as np
@@ -20,9 +19,12 @@ import torch
 from PIL import Image
 
 from diw.data import load
+from diw.data.benchmarks.readers import parse_idx
+from diw.data.corrections import read_corrections
 from diw.data.streams import find_parts
 from diw.data.values import read_values
 from diw.errors import RunError, UsageError
+from tests.soak.cases import WrongError, go_through, run_from_command_line
 
 
 def originals() -> dict[str, bytes]:
@@ -37,6 +39,8 @@ def originals() -> dict[str, bytes]:
     Path("f.csv").write_bytes(text)
     Path("f.tsv").write_bytes(text.replace(b",", b"\t"))
     Path("f.csv.gz").write_bytes(gzip.compress(text))
+    Path("f.corrections").write_text("file,row,label,mark,correct\n,3,a,wrong,b\n,4,b,right,\n")
+    Path("f.idx").write_bytes(struct.pack(">HBBII", 0, 8, 2, 5, 7) + bytes(range(35)))
     table = pyarrow.table({"x": X[:, 0], "z": X[:, 1], "label": y})
     parquet.write_table(table, "f.parquet")
     for name in ("f.png", "f.jpg"):
@@ -62,16 +66,19 @@ def damaged(content: bytes, other: bytes, chance: random.Random) -> bytes:
     return bytes(changed)
 
 
-def read(path: Path) -> None:
-    """With every reader that takes such a file."""
+def read(path: Path) -> str:
+    """With every reader that takes such a file; "refused" if one of them does, else "read"."""
     if path.suffix in (".png", ".jpg"):
         path = path.parent.parent
-    for reader in (_load, _values, _parts):
+    outcome = "read"
+    for reader in READERS.get(path.suffix, (_load, _values)):
         try:
             reader(path)
         except (UsageError, RunError) as error:
             if "\n" in str(error) or not str(error):
-                raise AssertionError(f"not one line: {error!r}") from error
+                raise WrongError(f"{path}: not one line: {error!r}") from error
+            outcome = "refused"
+    return outcome
 
 
 def _load(path: Path) -> None:
@@ -80,47 +87,59 @@ def _load(path: Path) -> None:
 
 
 def _values(path: Path) -> None:
-    if path.is_file():
-        read_values(path, path)
+    read_values(path, path)
 
 
 def _parts(path: Path) -> None:
-    if path.suffix in (".npy", ".parquet"):
-        for part in find_parts(path):
-            part.read()
+    for part in find_parts(path, drop=() if path.suffix == ".npy" else ("label",)):
+        part.read()
 
 
-def run_soak(folder: Path, cases: int, seed: int) -> None:
-    """Go on from the last case."""
-    import os
+def _idx(path: Path) -> None:
+    parse_idx(path.read_bytes(), path.name)
 
+
+READERS = {
+    "": (_load,),  # a folder of images
+    ".npy": (_load, _values, _parts),
+    ".parquet": (_load, _values, _parts),
+    ".corrections": (read_corrections,),
+    ".idx": (_idx,),
+}
+"""Of tables, and of what has another ending than these: the first two of `.npy`."""
+
+
+def _place(name: str) -> Path:
+    path = Path("damaged", "images/a" if name[-3:] in ("png", "jpg") else ".", f"case-{name}")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return path
+
+
+def run_soak(folder: Path, files: int, seed: int) -> None:
+    """Damage so many files, one after the other."""
     folder.mkdir(parents=True, exist_ok=True)
     os.chdir(folder)
-    files = originals()
-    reached = Path("reached")
-    for number in range(int(reached.read_text()) if reached.exists() else 0, cases):
+    sound = originals()
+    places = {name: _place(name) for name in sound}
+    np.save("damaged/case-f.labels.npy", np.array([0, 1] * 6))
+    Path("damaged/images/b").mkdir(exist_ok=True)
+    Path("damaged/images/b/sound.png").write_bytes(sound["f.png"])
+    for name, content in sound.items():
+        places[name].write_bytes(content)
+        assert read(places[name]) == "read", f"{name} cannot be read before it is damaged"
+        places[name].unlink()
+
+    def case(number: int) -> str:
         chance = random.Random(f"{seed} {number}")
-        name = chance.choice(list(files))
-        content = damaged(files[name], files[chance.choice(list(files))], chance)
-        path = Path("damaged", "a" if name[-3:] in ("png", "jpg") else ".", f"case-{name}")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
-        try:
-            read(path)
-        except Exception:
-            raise SystemExit(f"case {number}, {path}: {traceback.format_exc()}") from None
-        path.unlink()
-        if number % 500 == 499 or number == cases - 1:
-            reached.write_text(str(number + 1))
-            print(f"{number + 1} files, nothing wrong", flush=True)
+        name = chance.choice(list(sound))
+        content = damaged(sound[name], sound[chance.choice(list(sound))], chance)
+        places[name].write_bytes(content)
+        outcome = read(places[name])
+        places[name].unlink()
+        return outcome
+
+    go_through(folder, "files", files, case)
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("--cases", type=int, default=3000)
-    parser.add_argument("--folder", type=Path, default=Path(".soak/readers"))
-    parser.add_argument("--seed", type=int, default=0)
-    options = parser.parse_args()
-    torch.set_num_threads(1)
-    warnings.simplefilter("ignore")
-    run_soak(options.folder.absolute(), options.cases, options.seed)
+    run_from_command_line(run_soak, str(__doc__), "readers", "files", 3000)

@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[2]
         ("kill", ["--kills", "2"], "all bitwise equal"),
         ("pairs", ["--pairs", "5"], "5 pairs, nothing wrong"),
         ("fuzz", ["--cases", "40"], "40 cases, nothing wrong"),
-        ("readers", ["--cases", "60"], "60 files, nothing wrong"),
+        ("readers", ["--files", "60"], "60 files, nothing wrong"),
         ("numbers", ["--problems", "300"], "300 problems, nothing wrong"),
     ],
 )

@@ -15,7 +15,9 @@ import torch
 from safetensors.torch import load_file
 
 from diw.cli.main import main
+from diw.errors import RunError
 from diw.records import Run
+from diw.step.world import joined
 from tests.own_data import write_csv
 
 ROOT = Path(__file__).parents[2]
@@ -130,6 +132,36 @@ def test_a_run_goes_on_with_another_number_of_processes(folder, monkeypatch) -> 
     codes = ranks(folder, command("remember", "two"))  # finished: nothing is left to do
     assert [code for code, _ in codes] == [0, 0]
     assert "already trained" in codes[0][1]
+
+
+def test_a_process_that_dies_before_training_is_said(folder, monkeypatch) -> None:
+    from diw.step.world import Distributed
+
+    original = Distributed.host
+
+    def die(world, model):
+        if world.rank:
+            os._exit(9)
+        return original(world, model)
+
+    monkeypatch.setattr(Distributed, "host", die)
+    [(first, words), (second, _)] = ranks(folder, command("diw", "two"))
+    assert (first, second) == (1, 9), words
+    assert re.search(r"diw: .*world: process 0 of 2 lost another one; start the job again", words)
+    assert "Traceback" not in words
+
+
+def test_a_process_that_does_not_meet_the_others_says_so(monkeypatch) -> None:
+    def fail(*_):
+        raise torch.distributed.DistNetworkError("The client socket has timed out\nafter 60000ms")
+
+    monkeypatch.setattr("torch.distributed.init_process_group", fail)
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    monkeypatch.setenv("RANK", "1")
+    with pytest.raises(
+        RunError, match=r"^world: process 1 of 2 did not meet the others: The .* af"
+    ):
+        joined()
 
 
 def test_what_cannot_be_shared_is_said(folder) -> None:

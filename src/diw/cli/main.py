@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from diw._version import __version__
-from diw.cli.signals import exit_on_termination, forget_termination
+from diw.cli.signals import exit_on_termination, forget_termination, heard
 from diw.errors import RunError, UsageError
 
 VERBS = (
@@ -67,8 +67,7 @@ def main(arguments: list[str] | None = None) -> None:
     """
     exit_on_termination()
     try:
-        code: Any = diw.main(arguments, prog_name="diw", standalone_mode=False)
-        sys.exit(code if isinstance(code, int) else 0)
+        sys.exit(_run(arguments))
     except click.exceptions.NoArgsIsHelpError as error:
         click.echo(error.format_message())
         sys.exit(2)
@@ -96,6 +95,20 @@ def main(arguments: list[str] | None = None) -> None:
         sys.exit(130)
     finally:
         forget_termination()
+
+
+def _run(arguments: list[str] | None) -> int:
+    """The exit code of a command that ends by itself."""
+    try:
+        code: Any = diw.main(arguments, prog_name="diw", standalone_mode=False)
+    except Exception:
+        # A library may have made an error of the exception that a signal raises: it is no error.
+        if heard() == 130:
+            raise KeyboardInterrupt from None
+        if heard() is not None:
+            sys.exit(heard())
+        raise
+    return code if isinstance(code, int) else 0
 
 
 def _naming_the_flag(message: str) -> str:

@@ -5,6 +5,8 @@ from diw.matching.backend import Array, backend_of
 BLOCK = 1 << 22
 """Numbers that a temporary block may hold."""
 
+EPSILON = 2.3e-16
+_EXACT = 1e3  # γ‖z‖² beyond which distances that matter are computed from differences
 _ROUNDING = 1e-14  # relative to the norms: the error of a squared distance by a matrix product
 
 
@@ -20,11 +22,28 @@ def gaussian(a: Array, b: Array, gamma: float, norms: Array | None = None) -> Ar
         # Rounding moves γ‖a − b‖² by about 1e-16·γ‖a‖². Where that is too much, the
         # distances that matter (a kernel value above 1e-20) are computed from differences.
         others = (b * b).sum(1)
-        exact = gamma * float(others.max()) > 1e3
+        exact = gamma * float(others.max()) > _EXACT
         kernel = squared_distances(a, b, 46.0 / gamma if exact else -1.0, norms, others)
     kernel *= -gamma
     backend_of(kernel).exp_(kernel)
     return kernel
+
+
+def rounding(gamma: float, largest: float, columns: int) -> float:
+    """How far a computed kernel value may be from the exact one.
+
+    A value is exp(−x). From a difference, x has a relative error of a few ε, and x·exp(−x) is
+    below one half; from a matrix product over d columns, an absolute error of
+    (2d + 8)·ε·γ‖z‖². That is as large as `gaussian` lets it be.
+
+    Args:
+        gamma: γ.
+        largest: The largest ‖z‖²; not used with one column.
+        columns: d.
+    """
+    if columns == 1:
+        return 2 * EPSILON
+    return (2 + (2 * columns + 8) * min(gamma * largest, 4 * _EXACT)) * EPSILON
 
 
 def squared_distances(

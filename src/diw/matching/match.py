@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from diw.errors import DIWWarning, MatchingError
 from diw.matching.backend import Array, Values, like, magnitude
 from diw.matching.gram import Factor, Gram
+from diw.matching.kernel import EPSILON
 from diw.matching.options import Options
 from diw.matching.problem import Problem
 
-EPSILON = 2.3e-16
 KERNEL_MEANS = ("diw", "stopped", "cvxopt", "pgd")
 """The solvers of the matching problem itself; the others solve problems of their own."""
 
@@ -94,7 +94,8 @@ def certify(
 
     The weights found solve, exactly, a problem whose k differs by δ: by the
     residual of the optimality conditions, by what a factor leaves out
-    of K and k, by the last correction of the weights, and by rounding. The
+    of K and k, by the last correction of the weights, and by rounding: of the kernel values, of
+    the factor (at most ε per row and entry of K) and of the sums. The
     objective is ω-strongly convex, so ω‖w − w*‖² ≤ ‖δ‖·‖w − w*‖ + gap; without a gap
     ‖w − w*‖ ≤ ‖δ‖/ω. What is left out is positive semidefinite, E, with
     |E_ij| ≤ √(E_ii E_jj), so that ‖Ew‖ ≤ √trace(E) · Σ_j √E_jj w_j, and the same for k.
@@ -110,15 +111,17 @@ def certify(
     if magnitude(moved) > 0:
         residual = residual + gram.apply(moved) + ridge * moved
     left_out, trace = 0.0, 0.0
+    each = problem.rounding  # of an entry of K
     if isinstance(gram, Factor):
+        each += gram.rank * EPSILON
         trace = float(gram.left.sum())
         left_out = math.sqrt(trace) * (float(gram.left**0.5 @ w) + gram.left_trusted)
         if gram.capped:  # the model keeps the diagonal: E is left out but for that
             kept = gram.left * w
             objective += 0.5 * float(kept @ w)
             left_out += math.sqrt(float(kept @ kept))
-    rounding = 8 * EPSILON * math.sqrt(n) * scale
-    delta = math.sqrt(float(residual @ residual)) + left_out + rounding
+    rounded = math.sqrt(n) * (each * (total + n) + 8 * EPSILON * scale)
+    delta = math.sqrt(float(residual @ residual)) + left_out + rounded
     band = min(abs(total - problem.low), abs(total - problem.high))
     violations = (
         0.0, -float(w.min()), float(w.max()) - problem.bound,

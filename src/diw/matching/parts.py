@@ -70,12 +70,11 @@ class Basis:
         # L⁻¹ k in place. L⁻¹ is triangular, and BLAS has its matrices column by column.
         return _triangular_product(1.0, self.inverse.T, kernel.T, side=1, overwrite_b=1).T
 
-    def blocks(self, part: Part) -> Iterator[tuple[FloatArray, FloatArray]]:
-        """V (r, c) and what it leaves of the diagonal (c,), of so many values at a time."""
-        z = part.read()
+    def blocks(self, z: FloatArray) -> Iterator[tuple[FloatArray, FloatArray]]:
+        """V (r, c) and what it leaves of the diagonal (c,), of so many values (·, d) at a time."""
         step = max(256, ENTRIES // self.rank)
         for start in range(0, len(z), step):
-            V = self.columns(as_matrix(z[start : start + step]))
+            V = self.columns(z[start : start + step])
             yield V, np.maximum(1.0 - np.einsum("ij,ij->j", V, V), 0.0)
 
     def weights(
@@ -107,6 +106,11 @@ def as_matrix(z: FloatArray) -> FloatArray:
     return z[:, None] if z.ndim == 1 else z
 
 
+def squares(z: FloatArray) -> float:
+    """The largest ‖z‖² of (c, d) values."""
+    return float(np.einsum("ij,ij->i", z, z).max())
+
+
 def drawn(part: Part, share: float) -> FloatArray:
     """A share of a part's values, at random, (c, d)."""
     z = as_matrix(part.read())
@@ -121,7 +125,7 @@ def missed(part: Part, basis: Basis) -> tuple[FloatArray, float]:
     """The values that the factor represents worst, (c, d), and what is left of the worst."""
     z, start = as_matrix(part.read()), 0
     rows, amounts = np.zeros(0, np.int64), np.zeros(0)
-    for V, left in basis.blocks(part):
+    for V, left in basis.blocks(z):
         worst = left.argpartition(-min(MISSED, len(left)))[-MISSED:]
         rows, amounts = np.append(rows, start + worst), np.append(amounts, left[worst])
         start += V.shape[1]
@@ -133,7 +137,7 @@ def missed(part: Part, basis: Basis) -> tuple[FloatArray, float]:
 def sums_of(part: Part, basis: Basis, y: FloatArray, eta: float) -> Sums:
     """What a dual point gives of this part."""
     total: Sums | None = None
-    for V, left in basis.blocks(part):
+    for V, left in basis.blocks(as_matrix(part.read())):
         u, ratio = basis.weights(V, left, y, eta)
         w = np.clip(u, 0.0, basis.bound)
         s = ratio * (w == u)
@@ -152,7 +156,7 @@ def along(
 ) -> FloatArray:  # fmt: skip
     """(t,) Σ_i w_i(t) (V_i·dy + dη) at some step lengths t."""
     result = np.zeros(len(lengths))
-    for V, left in basis.blocks(part):
+    for V, left in basis.blocks(as_matrix(part.read())):
         u, ratio = basis.weights(V, left, y, eta)
         plain = dy @ V + deta
         for place, length in enumerate(lengths):
@@ -164,9 +168,10 @@ def finish(
     part: Part, basis: Basis, y: FloatArray, eta: float, b: FloatArray, Vw: FloatArray
 ) -> dict[str, float]:
     """Write the weights of a part; what the certificate needs to know of them."""
+    z = as_matrix(part.read())
     weights: list[FloatArray] = []
     rows: list[dict[str, float]] = []
-    for V, left in basis.blocks(part):
+    for V, left in basis.blocks(z):
         w = np.clip(basis.weights(V, left, y, eta)[0], 0.0, basis.bound)
         weights.append(w)
         kept = left * w
@@ -183,4 +188,5 @@ def finish(
     part.write(np.concatenate(weights))
     most = ("k", "Kw", "largest")
     sums = {name: sum(row[name] for row in rows) for name in rows[0] if name not in most}
-    return sums | {name: max(row[name] for row in rows) for name in most}
+    largest = {name: max(row[name] for row in rows) for name in most}
+    return sums | largest | {"far": squares(z)}

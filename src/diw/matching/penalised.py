@@ -29,7 +29,8 @@ import numpy as np
 
 from diw.matching.backend import NUMPY, FloatArray, Values, like, positive_solver, to_numpy
 from diw.matching.gram import DENSE_ROWS, LOW_RANK, Factor, pivoted_cholesky
-from diw.matching.match import EPSILON, Match
+from diw.matching.kernel import EPSILON
+from diw.matching.match import Match
 from diw.matching.options import Options
 from diw.matching.problem import Problem
 
@@ -259,8 +260,10 @@ def _match(
     left_out = math.sqrt(trace) * (
         float(np.sqrt(left) @ (dual.share * w)) * n + factor.left_trusted
     )
-    rounding = 8 * EPSILON * math.sqrt(n) * max(1.0, float(np.abs(dual.c).max(initial=0.0)))
-    delta = float(np.linalg.norm(point.F @ dual.V)) + left_out / n + rounding
+    each = problem.rounding + factor.rank * EPSILON  # of an entry of K
+    sums = 8 * EPSILON * max(1.0, float(np.abs(dual.c).max(initial=0.0)))
+    rounded = math.sqrt(n) * (each * (float(dual.share @ w) + 1.0) + sums)
+    delta = float(np.linalg.norm(point.F @ dual.V)) + left_out / n + rounded
     penalty = float(dual.share @ dual.penalty.value(w))
     return Match(
         weights=like(z_train, NUMPY.array(w), problem.bound),

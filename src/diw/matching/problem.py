@@ -21,6 +21,7 @@ from diw.matching.backend import (
     magnitude,
     to_numpy,
 )
+from diw.matching.kernel import EPSILON, rounding
 from diw.matching.options import Options
 from diw.matching.width import FEATURE_RULE, LOSS_RULE, is_distance, width
 
@@ -46,6 +47,13 @@ class Problem:
     ridge: float
     bound: float
     slack: float
+
+    @property
+    def rounding(self) -> float:
+        """How far a computed kernel value may be from the exact one."""
+        if self.z.ndim == 1:
+            return 2 * EPSILON  # from differences
+        return rounding(self.gamma, float((self.z * self.z).sum(1).max()), self.z.shape[1])
 
     @property
     def low(self) -> float:

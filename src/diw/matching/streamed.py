@@ -20,7 +20,7 @@ import numpy as np
 from diw.errors import MatchingError
 from diw.matching.backend import NUMPY, FloatArray, positive_solver
 from diw.matching.gram import LOSS_RANK_CAP, RANK_CAP, pivoted_cholesky
-from diw.matching.kernel import gaussian
+from diw.matching.kernel import EPSILON, gaussian, rounding
 from diw.matching.kmm import NEWTON_STEPS, solve_system
 from diw.matching.newton import LINE_SEARCH, System
 from diw.matching.options import Options
@@ -33,6 +33,7 @@ from diw.matching.parts import (
     drawn,
     finish,
     missed,
+    squares,
     sums_of,
 )
 from diw.matching.problem import Problem
@@ -263,8 +264,11 @@ class _Solver:
             objective += 0.5 * sums["kept"]
             left_out += math.sqrt(sums["kept_square"])
         residual = float(np.linalg.norm(F))  # ‖V_i‖ ≤ 1, so that |F·V_i| is at most this
-        rounding = 8 * np.finfo(float).eps * math.sqrt(n) * scale
-        delta = residual * math.sqrt(n) + left_out + rounding
+        # As in match.py; but V is L⁻¹k, of which each row rounds by ε per pivot.
+        far, columns = max(highest["far"], squares(self.trusted)), basis.pivots.shape[1]
+        each = rounding(basis.gamma, far, columns) + basis.rank**2 * EPSILON
+        rounded = math.sqrt(n) * (each * (sums["total"] + n) + 8 * EPSILON * scale)
+        delta = residual * math.sqrt(n) + left_out + rounded
         if residual / scale > self.options.tol:
             raise MatchingError(
                 f"kernel mean matching in parts: not solved to tol={self.options.tol:g} in {steps} "

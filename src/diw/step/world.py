@@ -13,7 +13,7 @@ from typing import TypeVar
 import torch
 from torch import Tensor, nn
 
-from diw.errors import RunError, UsageError
+from diw.errors import RunError, UsageError, one_line
 
 Value = TypeVar("Value")
 
@@ -101,7 +101,8 @@ class Distributed(World):
 
     def host(self, model: nn.Module) -> nn.Module:
         """The network under `DistributedDataParallel`."""
-        return nn.parallel.DistributedDataParallel(model)
+        with self.together():
+            return nn.parallel.DistributedDataParallel(model)
 
     @contextmanager
     def together(self) -> Generator[None]:
@@ -130,5 +131,11 @@ def joined() -> World:
     """
     if int(os.environ.get("WORLD_SIZE", "1")) < 2:
         return LOCAL
-    torch.distributed.init_process_group("gloo")
+    try:
+        torch.distributed.init_process_group("gloo")
+    except (RuntimeError, ValueError) as error:  # DistNetworkError and its kin; wrong settings
+        rank, size = (os.environ.get(name, "?") for name in ("RANK", "WORLD_SIZE"))
+        raise RunError(
+            f"world: process {rank} of {size} did not meet the others: {one_line(error)}"
+        ) from None
     return Distributed()
