@@ -40,30 +40,13 @@ COMMANDS: dict[str, tuple[str, ...]] = {
 
 WORDS = (
     *("train.csv", "trusted.csv", "missing.csv", "run", ".", "", "-1", "0", "1", "1e400", "nan"),
-    *(
-        "/",
-        "embedded",
-        "status",
-        "rows:0,1",
-        "5/class",
-        "symmetric:0.4",
-        "pair:2",
-        "none",
-        "mlp",
-        "diw",
-    ),
+    *("embedded", "status", "rows:0,1", "5/class", "symmetric:0.4", "pair:2", "none", "mlp", "/"),
     *("uniform,diw", "é", "x" * 300, "--", "-h", "diw.bound=10", "bound", "cpu", "p.csv", "p.npz"),
 )
 NUMBERS = ("0", "1", "2", "-1", "0.5", "1e-3", "1e400", "nan", "7")
-FILES = {
-    "predict": 2,
-    "evaluate": 2,
-    "audit": 1,
-    "export-weights": 1,
-    "weights": 2,
-    "report": 1,
-    "verify": 1,
-}
+FILES = {"predict": 2, "evaluate": 2, "audit": 1, "export-weights": 1, "weights": 2}
+FILES |= {"report": 1, "verify": 1}
+"""How many files or runs a verb takes."""
 OPTIONS: dict[str, list[click.Option]] = {
     verb: [
         option
@@ -141,7 +124,9 @@ def _damaged(chance: random.Random, expected: dict[str, dict[str, object]]) -> s
         content[place] ^= 1 << chance.randrange(8)
         path.write_bytes(content if what == "flip" else content[:place])
     changed = not path.exists() or path.read_bytes() != Path(state, path.name).read_bytes()
-    verb = chance.choice(list(COMMANDS))
+    verb = chance.choice(
+        [verb for verb in COMMANDS if expected[state][verb] or not chance.randrange(9)]
+    )
     where = f"{what} {path} of a run that is {state}, then {verb}"
     code = _checked(COMMANDS[verb], where)
     if code == 0 and _product(verb) != expected[state][verb]:
@@ -184,7 +169,7 @@ def _made_up(chance: random.Random) -> str:
     ]
     for _ in range(chance.randrange(6)):
         own = OPTIONS.get(verb) if chance.random() < 0.9 else None
-        option = chance.choice(own or OPTIONS[chance.choice(VERBS)])
+        option = chance.choice(own or OPTIONS["train"])
         command.append(option.opts[0])
         if not option.is_flag or chance.random() < 0.05:
             choices = getattr(option.type, "choices", ())
@@ -197,9 +182,12 @@ def _made_up(chance: random.Random) -> str:
         command += ["--epochs", "1", "--data", "train.csv", "--label", "status"]
     if verb == "reproduce":
         command += ["--dry-run"]
-    shutil.rmtree("run", ignore_errors=True)
-    shutil.copytree("finished", "run")
-    return f"command lines: exit code {_checked(command, str(command))}"
+    shutil.rmtree("played", ignore_errors=True)  # a command may replace what it finds
+    shutil.copytree("finished", "played/run")
+    for name in ("train.csv", "trusted.csv"):
+        shutil.copy(name, "played")
+    with contextlib.chdir("played"):
+        return f"command lines: exit code {_checked(command, str(command))}"
 
 
 def _checked(command: Sequence[str], where: str) -> int:
