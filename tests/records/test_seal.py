@@ -13,13 +13,14 @@ from diw.reports.summary import summarise
 from tests.own_data import diw, done
 from tests.reports.factory import make_run
 
-READ_BY_REPORTS = ("metrics.jsonl", "weights.npy", "samples.npz", "spec.json")
+READ_BY_REPORTS = ("metrics.jsonl", "weights.npy", "samples.npz", "spec.json", "facts.json")
 
 
 @pytest.fixture(scope="module")
 def original(tmp_path_factory) -> Run:
     run = make_run(tmp_path_factory.mktemp("runs"), "diw", n=50)
     run.model.write_bytes(b"parameters")
+    (run.folder / "facts.json").write_text('{\n"scored_on": "trusted"\n}\n')
     run.finish()
     return run
 

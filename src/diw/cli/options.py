@@ -29,11 +29,21 @@ def writable_file(path: Path | None, flag: str) -> Path | None:
     return path
 
 
+def _json_file(_context: click.Context, _option: click.Parameter, path: Path | None) -> Path | None:
+    """Refuse to replace a file that holds something else than results, such as the data."""
+    if path is not None and path.is_file():
+        with path.open("rb") as file:
+            start = file.read(64).lstrip()
+        if start and start[:1] not in b"{[":
+            raise UsageError(f"json: {path} exists and holds no JSON; choose another name")
+    return writable_file(path, "json")
+
+
 json_option = click.option(
     "--json",
     "json_file",
     type=FILE,
-    callback=lambda _context, _option, path: writable_file(path, "json"),
+    callback=_json_file,
     help="Also write the results to this JSON file.",
 )
 """`--json FILE`, for `write_results`."""

@@ -147,7 +147,7 @@ def _confusion(counts: NDArray[np.int64], names: Sequence[str]) -> str:
 
 def _class_names(run: Run) -> list[str] | None:
     """Class names as the run keeps them; None for a run without."""
-    if not (run.folder / "encoding.json").exists():
+    if not run.verified("encoding.json").exists():
         return None
     names = run.read("encoding.json").get("classes")
     return [str(name) for name in names] if isinstance(names, list) else None

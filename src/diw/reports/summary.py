@@ -162,7 +162,7 @@ def _check(run: Run, rows: Sequence[Row], samples: Mapping[str, NDArray[Any]]) -
 
 
 def _scored_on(run: Run) -> str:
-    has_facts = (run.folder / "facts.json").exists()
+    has_facts = run.verified("facts.json").exists()  # older versions wrote none
     return str(run.read("facts.json").get("scored_on", "test")) if has_facts else "test"
 
 
