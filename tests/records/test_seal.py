@@ -70,7 +70,7 @@ def test_a_damaged_file_is_named(run: Run, name: str, damage) -> None:
 
 
 def test_a_sound_run_is_verified(run: Run) -> None:
-    assert "5 files as written" in done("verify", run.folder)
+    assert "6 files as written" in done("verify", run.folder)
     (run.folder / "done").unlink()
     assert "unfinished, 12 epochs so far" in done("verify", run.folder)
 
