@@ -3,8 +3,8 @@
     python -m benchmarks label_errors [--quick] [--save]
 
 AUROC and average precision of the score; a wrong label is the positive, trusted rows do not count.
-35% of the training labels are wrong. The audit takes the losses that the default method recorded
-while it trained. cleanlab (Northcutt et al. 2021) gets out-of-fold probabilities: of the same
+35% of the training labels are wrong. The audit is that of a run of the default method: its losses,
+and its second opinion. cleanlab (Northcutt et al. 2021) gets out-of-fold probabilities: of the same
 network, trained without weights on three of four parts in turn, for as many steps in all; and on
 tables of scikit-learn's learners, as its documentation does it. Trusted rows are in everybody's
 training data.
@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from benchmarks.does_it_pay import write_files
 from benchmarks.measuring import machine
+from diw.auditing import audit
 from diw.data.split import Split
 from diw.diagnostics import auroc, average_precision
 from diw.experiments.execute import execute
@@ -30,8 +31,6 @@ from diw.experiments.sources import load_split, stamp, with_method
 from diw.models import make_model
 from diw.records import RunSpec, write_json
 from diw.records.spec import DEFAULT_METHOD
-from diw.reports.summary import chosen_epoch
-from diw.reports.suspicion import loss_scores
 
 RESULTS = Path(__file__).parent / "results" / "label-errors.json"
 SETS = {"images": "lenet5", "digits": "mlp", "medical": "mlp", "churn": "mlp"}
@@ -60,7 +59,7 @@ def contenders(name: str, seed: int, folder: Path) -> tuple[Scores, NDArray[np.b
     run = execute(with_method(spec, DEFAULT_METHOD), folder / "runs")
     split = load_split(spec)
     own = split.rows.numpy() < len(wrong)
-    scores: Scores = {"diw audit": loss_scores(run.losses(), chosen_epoch(run.metrics()))}
+    scores: Scores = {"diw audit": audit(run).score}
     steps = (
         len(run.metrics())
         * (spec.recipe.passes or 1)

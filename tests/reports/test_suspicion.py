@@ -6,12 +6,21 @@ from hypothesis.extra.numpy import arrays
 
 import diw
 from diw.errors import UsageError
-from diw.reports.suspicion import loss_scores, mean_weights, suggest, weight_scores
+from diw.reports.suspicion import (
+    loss_scores,
+    mean_weights,
+    suggest,
+    weight_scores,
+    with_opinion,
+)
 
 
 def test_the_score_is_what_its_equation_says() -> None:
-    losses = np.array([[9.0, 9.0], *[[0.0, 5.0]] * 9])  # the first tenth does not count
-    assert loss_scores(losses) == pytest.approx([0.0, 1 - np.exp(-1)])
+    losses = np.array([[5.0, 10.0], *[[0.0, 5.0]] * 3])
+    right = [3 / 4 + np.exp(-1) / 4, (3 * np.exp(-1) + np.exp(-2)) / 4]
+    assert loss_scores(losses) == pytest.approx(1 - np.array(right))
+    opinion = with_opinion(np.array([0.5, 0.5]), np.array([1.0, 1e-5]), 0.2)
+    assert opinion == pytest.approx([0.4, 0.4 + 0.2 * 0.9])
 
 
 @given(arrays(np.float64, (6, 5), elements=st.floats(0, 50)), st.permutations(range(5)))

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from diw.auditing.result import Audit
+from diw.auditing.witness import second_opinion
 from diw.diagnosing import Diagnosis, diagnose_data
 from diw.errors import UsageError
 from diw.experiments.exporting import check_files
@@ -14,7 +15,15 @@ from diw.experiments.sources import load_split, training_places
 from diw.predicting import Predictor
 from diw.records import Run, find_run
 from diw.reports.summary import chosen_epoch
-from diw.reports.suspicion import Floats, Ints, loss_scores, mean_weights, suggest, weight_scores
+from diw.reports.suspicion import (
+    Floats,
+    Ints,
+    loss_scores,
+    mean_weights,
+    suggest,
+    weight_scores,
+    with_opinion,
+)
 
 
 def audit(
@@ -31,7 +40,8 @@ def audit(
 ) -> Audit:
     """Rank training samples by how strongly their history says "wrong label".
 
-    Either of a run on disk, whose data are read again, or of arrays:
+    Either of a run on disk, whose data are read again and also shown to a classifier that has not
+    seen the label (`diw.auditing.witness`), or of arrays:
 
     >>> found = diw.audit("model")
     >>> found = diw.audit(losses=losses, labels=labels, probabilities=probabilities)
@@ -77,14 +87,15 @@ def _of_run(run: Run, device: str, model: str | None, trust_model: bool) -> Audi
         suggested[rows], probability[rows] = suggest(batch, labels[rows])
         start += len(batch)
     kept = chosen_epoch(run.metrics())
-    score = loss_scores(losses, kept) if len(losses) else weight_scores(ledger)
     trusted = np.zeros(n, bool)
     trusted[split.trusted_places.numpy()] = True
+    history = loss_scores(losses, kept) if len(losses) else weight_scores(ledger)
+    opinion, share = second_opinion(split.train, labels, history, trusted, run.spec.seed)
     return Audit(
         labels=labels,
         suggested=suggested,
         probability=probability,
-        score=score,
+        score=with_opinion(history, opinion, share),
         weight=mean_weights(ledger),
         trusted=trusted,
         classes=split.train.classes,

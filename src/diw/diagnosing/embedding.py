@@ -5,6 +5,8 @@ trusted samples. A trained network is none: it has seen some samples more than o
 classifier that takes a second is fitted here on parts of the data, and asked about the rest.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -58,39 +60,117 @@ def _flat(values: torch.Tensor) -> Floats:
     return values.reshape(len(values), -1).double().numpy()
 
 
-def embed(vectors: Floats, seed: int) -> tuple[Floats, Floats]:
+@dataclass(frozen=True)
+class Embedding:
     """Principal components z (n, 60) of vectors (n, d), and features φ (n, 600) of them.
 
     Columns are standardised first. φ(x)·φ(x') ≈ exp(−γ‖z − z'‖²), where γ is 1/(2·median²) of the
-    distances: the features of Rahimi and Recht (2007). All samples are treated alike, training
-    and trusted ones, so that tests by permutation are exact.
+    distances: the features of Rahimi and Recht (2007).
     """
-    generator = numpy_generator(seed, "embedding")
-    some = generator.permutation(len(vectors))[:FITTED_ON]
-    mean, scale = vectors[some].mean(0), vectors[some].std(0)
-    # Image borders are nearly constant: divided by a tiny deviation they would drown the rest.
-    scale = np.maximum(scale, 0.1 * float(scale.max(initial=0.0)))
-    scale[scale == 0] = 1.0
-    centred = (vectors[some] - mean) / scale
-    _, axes = np.linalg.eigh(centred.T @ centred)
-    axes = axes[:, ::-1][:, :COMPONENTS]
-    seen = centred @ axes
-    first, second = (generator.permutation(len(seen))[:1000] for _ in range(2))
-    distances = np.linalg.norm(seen[first] - seen[second], axis=1)
-    width = float(np.median(distances[distances > 0])) if (distances > 0).any() else 1.0
-    directions = generator.normal(size=(axes.shape[1], FEATURES)) / width
-    phases = generator.uniform(0, 2 * np.pi, FEATURES)
 
-    z = ((vectors - mean) / scale) @ axes
-    return z, np.sqrt(2 / FEATURES) * np.cos(z @ directions + phases)
+    mean: Floats
+    scale: Floats
+    axes: Floats
+    directions: Floats
+    phases: Floats
+
+    @classmethod
+    def fit(cls, vectors: Floats, seed: int) -> "Embedding":
+        """Choose components and width by some of these vectors (n, d)."""
+        generator = numpy_generator(seed, "embedding")
+        some = generator.permutation(len(vectors))[:FITTED_ON]
+        mean, scale = vectors[some].mean(0), vectors[some].std(0)
+        # Image borders are nearly constant: divided by a tiny deviation they would drown the rest.
+        scale = np.maximum(scale, 0.1 * float(scale.max(initial=0.0)))
+        scale[scale == 0] = 1.0
+        centred = (vectors[some] - mean) / scale
+        _, axes = np.linalg.eigh(centred.T @ centred)
+        axes = axes[:, ::-1][:, :COMPONENTS]
+        seen = centred @ axes
+        first, second = (generator.permutation(len(seen))[:1000] for _ in range(2))
+        distances = np.linalg.norm(seen[first] - seen[second], axis=1)
+        width = float(np.median(distances[distances > 0])) if (distances > 0).any() else 1.0
+        directions = generator.normal(size=(axes.shape[1], FEATURES)) / width
+        return cls(mean, scale, axes, directions, generator.uniform(0, 2 * np.pi, FEATURES))
+
+    def components(self, vectors: Floats) -> Floats:
+        """Z (n, 60) of vectors (n, d)."""
+        return ((vectors - self.mean) / self.scale) @ self.axes
+
+    def features(self, components: Floats) -> Floats:
+        """φ (n, 600) of components (n, 60)."""
+        return np.sqrt(2 / FEATURES) * np.cos(components @ self.directions + self.phases)
+
+
+def embed(vectors: Floats, seed: int) -> tuple[Floats, Floats]:
+    """Components z (n, 60) and features φ (n, 600) of vectors (n, d).
+
+    All samples are treated alike, training and trusted ones, so that tests by permutation are
+    exact.
+    """
+    embedding = Embedding.fit(vectors, seed)
+    components = embedding.components(vectors)
+    return components, embedding.features(components)
+
+
+class CrossFit:
+    """Ridge regression on the labels as unit vectors, for each fold on the other folds.
+
+    Its values estimate class probabilities directly, whatever noise the labels have. Rows come in
+    parts: only sums are kept.
+
+    Args:
+        n: Number of samples.
+        k: Number of classes.
+        seed: Decides the folds.
+    """
+
+    def __init__(self, n: int, k: int, seed: int) -> None:
+        self._fold = numpy_generator(seed, "folds").permutation(n) % FOLDS
+        self._k = k
+        self._sums: list[tuple[Floats, Floats]] = []
+        self._fits: list[Floats] = []
+
+    def add(self, rows: slice, features: Floats, labels: Ints, weights: Floats) -> None:
+        """Add the rows of one part: features (b, d), given labels (b,), weights (b,)."""
+        wide, fold = _wide(features), self._fold[rows]
+        if not self._sums:
+            d = wide.shape[1]
+            self._sums = [(np.zeros((d, d)), np.zeros((d, self._k))) for _ in range(FOLDS)]
+        for f, (gram, moments) in enumerate(self._sums):
+            own = wide[fold == f]
+            weighted = own * weights[fold == f, None]
+            gram += weighted.T @ own
+            moments += weighted.T @ np.eye(self._k)[labels[fold == f]]
+
+    def solve(self, ridge: float) -> None:
+        """Fit each fold.
+
+        Args:
+            ridge: The penalty, relative to the mean square of the features.
+        """
+        gram = np.sum([part[0] for part in self._sums], axis=0)
+        moments = np.sum([part[1] for part in self._sums], axis=0)
+        d = len(gram) - 1
+        penalty = ridge * float(np.trace(gram[:d, :d])) / d * np.eye(d + 1)
+        penalty[d, d] = 1e-9 * gram[d, d]
+        self._fits = [
+            np.linalg.solve(gram - own + penalty, moments - own_moments)
+            for own, own_moments in self._sums
+        ]
+
+    def predict(self, rows: slice, features: Floats) -> Floats:
+        """(b, k) probabilities of a part's rows from the fit without them, at least 1e-3."""
+        wide, fold = _wide(features), self._fold[rows]
+        predicted = np.empty((len(wide), self._k))
+        for f, coefficients in enumerate(self._fits):
+            predicted[fold == f] = wide[fold == f] @ coefficients
+        predicted = np.maximum(predicted, SMALLEST)
+        return predicted / predicted.sum(1, keepdims=True)
 
 
 def cross_fit(features: Floats, labels: Ints, k: int, seed: int) -> Floats:
     """(n, k) class probabilities of each sample from a classifier fitted without it.
-
-    Ridge regression on the labels as unit vectors, for each fold on the others: its values
-    estimate probabilities directly, whatever noise the labels have. They are cut to be
-    positive and scaled to the sum one.
 
     Args:
         features: (n, d)
@@ -98,20 +178,13 @@ def cross_fit(features: Floats, labels: Ints, k: int, seed: int) -> Floats:
         k: Number of classes.
         seed: Decides the folds.
     """
-    n, d = features.shape
-    wide = np.concatenate([features, np.ones((n, 1))], axis=1)
-    targets = np.eye(k)[labels]
-    fold = numpy_generator(seed, "folds").permutation(n) % FOLDS
-    parts = [
-        (wide[fold == f].T @ wide[fold == f], wide[fold == f].T @ targets[fold == f])
-        for f in range(FOLDS)
-    ]
-    gram, moments = sum(part[0] for part in parts), sum(part[1] for part in parts)
-    penalty = RIDGE * n * float(np.square(features).mean()) * np.eye(d + 1)
-    penalty[d, d] = 1e-9 * n
-    predicted = np.empty((n, k))
-    for f, (own, own_moments) in enumerate(parts):
-        coefficients = np.linalg.solve(gram - own + penalty, moments - own_moments)
-        predicted[fold == f] = wide[fold == f] @ coefficients
-    predicted = np.maximum(predicted, SMALLEST)
-    return predicted / predicted.sum(1, keepdims=True)
+    rows = slice(0, len(features))
+    fit = CrossFit(len(features), k, seed)
+    fit.add(rows, features, labels, np.ones(len(features)))
+    fit.solve(RIDGE)
+    return fit.predict(rows, features)
+
+
+def _wide(features: Floats) -> Floats:
+    """With a column of ones."""
+    return np.concatenate([features, np.ones((len(features), 1))], axis=1)

@@ -18,8 +18,6 @@ Ints = NDArray[np.int64]
 POWER = 0.2
 SUSPECT = 0.5
 """The score from which on a sample is a suspect, where there is no estimate of how many."""
-FIRST = 0.1
-"""The part of the epochs, at the start, that does not count: a random network has no opinion."""
 
 
 def loss_scores(losses: ArrayLike, kept: int | None = None) -> Floats:
@@ -33,8 +31,20 @@ def loss_scores(losses: ArrayLike, kept: int | None = None) -> Floats:
     values = _by_epoch("losses", losses)
     if kept is not None:
         values = values[: max(kept, -(-len(values) // 3))]
-    values = values[int(FIRST * len(values)) :]
     return 1 - _mean(np.exp(-POWER * np.maximum(values, 0)))
+
+
+def with_opinion(scores: Floats, probability: Floats, share: float) -> Floats:
+    """(n,) scores that also count what another classifier says of the given labels.
+
+    (1 − a) s + a (1 − p^0.2)
+
+    Args:
+        scores: s, (n,) of the samples' histories.
+        probability: p, (n,) of the given label by a classifier fitted without the sample.
+        share: a, how much that counts.
+    """
+    return (1 - share) * scores + share * (1 - probability**POWER)
 
 
 def weight_scores(weights: ArrayLike) -> Floats:

@@ -1,0 +1,71 @@
+import numpy as np
+import pytest
+import torch
+
+from diw.auditing.witness import second_opinion
+from diw.data import Dataset
+from diw.data.dataset import TensorInputs
+from diw.diagnosing.embedding import CrossFit
+from diw.diagnostics import auroc
+
+
+def problem(kind: str, n: int = 600) -> tuple[Dataset, np.ndarray, np.ndarray]:
+    """Two classes, on two sides of a plane or inside and outside a ball; 30% wrong labels."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(n, 3))
+    right = (x[:, 0] > 0 if kind == "plane" else (x**2).sum(1) > 2.4).astype(np.int64)
+    wrong = rng.random(n) < 0.3
+    labels = right ^ wrong
+    inputs = TensorInputs(torch.tensor(x, dtype=torch.float32))
+    return Dataset(inputs, torch.tensor(labels), ("no", "yes")), labels, wrong
+
+
+@pytest.mark.parametrize("kind", ["plane", "ball"])
+def test_it_finds_wrong_labels_by_itself(kind: str) -> None:
+    data, labels, wrong = problem(kind)
+    none = np.zeros(len(labels))
+    p, share = second_opinion(data, labels, none, np.zeros(len(labels), bool), 0)
+    assert share == (0.5 if kind == "plane" else 0.2)
+    assert ((p > 0) & (p < 1)).all()
+    assert auroc(-p, wrong) > 0.85
+
+
+def test_a_good_history_makes_it_better() -> None:
+    data, labels, wrong = problem("ball")
+    trusted = np.zeros(len(labels), bool)
+    alone, _ = second_opinion(data, labels, np.zeros(len(labels)), trusted, 0)
+    helped, _ = second_opinion(data, labels, np.where(wrong, 0.9, 0.1), trusted, 0)
+    assert auroc(-helped, wrong) > auroc(-alone, wrong)
+
+
+def test_a_sample_has_no_part_in_its_own_opinion() -> None:
+    rng = np.random.default_rng(1)
+    features, labels = rng.normal(size=(40, 4)), rng.integers(0, 3, 40)
+    everything = slice(0, 40)
+
+    def opinions(given: np.ndarray) -> np.ndarray:
+        fit = CrossFit(40, 3, seed=0)
+        fit.add(everything, features, given, np.ones(40))
+        fit.solve(1e-2)
+        return fit.predict(everything, features)
+
+    changed = labels.copy()
+    changed[7] = (labels[7] + 1) % 3
+    before, after = opinions(labels), opinions(changed)
+    assert before[7] == pytest.approx(after[7])
+    assert not np.allclose(before, after)
+
+
+def test_parts_give_what_the_whole_gives() -> None:
+    rng = np.random.default_rng(2)
+    features, labels, weights = rng.normal(size=(50, 3)), rng.integers(0, 2, 50), rng.random(50)
+    whole, parts = CrossFit(50, 2, 0), CrossFit(50, 2, 0)
+    whole.add(slice(0, 50), features, labels, weights)
+    for rows in (slice(0, 20), slice(20, 50)):
+        parts.add(rows, features[rows], labels[rows], weights[rows])
+    for fit in (whole, parts):
+        fit.solve(1e-2)
+    late = slice(20, 50)
+    assert parts.predict(late, features[late]) == pytest.approx(
+        whole.predict(slice(0, 50), features)[20:]
+    )
