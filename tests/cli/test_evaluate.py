@@ -55,6 +55,19 @@ def test_inside_a_run_a_dot_names_it(files, monkeypatch) -> None:
     (files / "run" / "report.html").unlink()
 
 
+def test_inside_a_run_its_data_are_found_where_its_command_was_given(tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name, rows, seed in (("train", 60, 1), ("trusted", 40, 2), ("test", 30, 3)):
+        write_csv(Path(f"{name}.csv"), rows, seed)
+    call = [*TRAIN, "--data", "train.csv", "--trusted", "trusted.csv", "--test", "test.csv"]
+    done(*call, "--label", "status", "--out", "runs/one")
+    outside = done("evaluate", "runs/one").splitlines()
+    monkeypatch.chdir("runs/one")
+    assert done("evaluate", ".").splitlines()[1:] == outside[1:]
+    Path("../../test.csv").write_text(Path("../../trusted.csv").read_text())
+    assert "have changed since" in refused("evaluate", ".")
+
+
 def test_without_a_file_the_runs_own_test_data_are_scored(files, tmp_path) -> None:
     for name, words in (("run", "test rows of"), ("held-out", "held-out trusted rows of")):
         out = done("evaluate", files / name, "--json", tmp_path / "s.json")

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from diw.auditing.audit import audit
 from diw.records import Run
 from diw.reports.summary import settled_weights
 from tests.own_data import TRAIN, done, refused, write_csv, write_images
@@ -31,6 +32,9 @@ def test_rows_of_a_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     weights = settled_weights(Run(Path("run")))
     assert weights is not None
     np.testing.assert_allclose([float(row["weight"]) for row in rows], weights, rtol=1e-4)
+    suspects = [int(row["suspect"]) for row in rows]
+    assert suspects == audit("run").droppable.astype(int).tolist()
+    assert not any(suspects[60:])  # trusted rows
     tables = {name: table(path) for name, path in files.items()}
     assert [row["label"] for row in rows] == [
         tables[row["file"]][int(row["row"])]["status"] for row in rows

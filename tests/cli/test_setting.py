@@ -31,9 +31,10 @@ def test_other_learners_stand_beside_the_methods(tmp_path: Path) -> None:
     call += ["--methods", "uniform,diw", "--out", tmp_path / "runs", "--json", tmp_path / "r.json"]
     out = done(*call)
     learners = json.loads((tmp_path / "r.json").read_text())["learners"]
-    assert len(learners) == 6
+    assert len(learners) == 8
     assert all(name in out for name in learners)
     assert "gradient boosting, weights of diw" in learners
+    assert "gradient boosting, without suspects of diw" in learners
     page = tmp_path / "runs" / "compare" / "report.html"
     assert "Other learners" in page.read_text()
     page.unlink()

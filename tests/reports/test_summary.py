@@ -5,7 +5,7 @@ import pytest
 
 from diw.errors import UsageError
 from diw.records import Journal, Run
-from diw.reports.summary import results_json, summarise
+from diw.reports.summary import remark, results_json, summarise
 
 from .factory import make_run, make_spec
 
@@ -123,3 +123,26 @@ def test_uniform_weights_have_a_distance_too_and_clean_ones_have_none(tmp_path: 
     clean = summarise(make_run(tmp_path, "clean", samples=samples))
     assert clean.weight_mae is None
     assert summarise(make_run(tmp_path, "diw")).weight_mae is None  # the truth is not known
+
+
+@pytest.mark.parametrize(
+    ("accuracy", "balanced", "losses", "said"),
+    [
+        (0.5, 0.5, [0.7, 0.7, 0.69, 0.7, 0.7], "never moved"),
+        (0.9, 0.5, [0.7, 0.5, 0.4, 0.35, 0.33], "hardly better than guessing"),
+        (1.0, 1.0, [0.7, 0.5, 0.3, 0.2, 0.1], None),
+    ],
+)
+def test_a_run_that_learned_nothing_is_named(
+    tmp_path: Path, accuracy: float, balanced: float, losses: list[float], said: str | None
+) -> None:
+    spec = make_spec("uniform", epochs=len(losses))
+    run = Run.create(spec.run(tmp_path).folder, spec.as_json())
+    run.write_samples(targets=np.arange(6) % 2)
+    journal = Journal(run.folder, len(losses), 6)
+    for epoch, loss in enumerate(losses, 1):
+        row = {"epoch": epoch, "train_loss": loss, "test_accuracy": accuracy, "seconds": 1.0}
+        journal.append(row | {"balanced_accuracy": balanced, "weighted": False}, np.ones(6))
+    run.finish()
+    remarked = remark(summarise(run))
+    assert (said in (remarked or "")) if said else remarked is None

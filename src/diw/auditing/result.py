@@ -73,6 +73,19 @@ class Audit:
         found = likely if self.wrong is None else self.wrong[2]
         return min(len(self.order), max(found, FEWEST))
 
+    @property
+    def droppable(self) -> NDArray[np.bool_]:
+        """(n,) which samples to leave out of a training elsewhere: as many as labels are wrong.
+
+        By the estimate, not its upper limit: what is right but hard should stay. Without a trusted
+        set, those with another label that is more probable than not.
+        """
+        if self.wrong is None:
+            return (self.probability > 0.5) & ~self.trusted
+        chosen = np.zeros(len(self.labels), bool)
+        chosen[self.order[: self.wrong[0]]] = True
+        return chosen
+
     @cached_property
     def suspects(self) -> Any:
         """The suspects, worst first: a pandas DataFrame, or a list of mappings without pandas.

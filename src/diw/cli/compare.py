@@ -1,6 +1,7 @@
 """`diw compare`: train several methods on the same shifted data and compare them."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -190,6 +191,7 @@ def _learners(comparison: "Comparison") -> dict[str, dict[int, float]]:
     """Test accuracy by seed of what one would do without a network; empty where it is not shown."""
     from importlib.util import find_spec
 
+    from diw.auditing.audit import audit
     from diw.experiments.learners import is_small, learner_scores
     from diw.experiments.places import is_own
     from diw.experiments.sources import load_split
@@ -213,7 +215,11 @@ def _learners(comparison: "Comparison") -> dict[str, dict[int, float]]:
             for label, trial in trials.items()
             if trial.method not in CONTROLS and (weights := settled_weights(trial.run)) is not None
         }
+        suspects: dict[str, Any] = {}
+        for label in learned:
+            with suppress(UsageError):  # a network of one's own is not imported for this
+                suspects[label] = audit(trials[label].run).droppable
         split = load_split(next(iter(trials.values())).run.spec)
-        for name, score in learner_scores(split, learned, seed).items():
+        for name, score in learner_scores(split, learned, seed, suspects).items():
             found.setdefault(name, {})[seed] = score
     return found

@@ -92,11 +92,11 @@ def evaluate(
 
 def _own_test(run: Run) -> "tuple[Dataset, str]":
     """What the run was scored on, drawn again from its spec, and its name."""
-    from diw.experiments.sources import load_split, stamp
+    from diw.experiments.sources import load_split, located
 
-    spec = run.spec
-    if stamp(spec).files != spec.files:
-        names = ", ".join(spec.files)
+    spec = located(run.spec, run.folder)
+    if spec is None:
+        names = ", ".join(run.spec.files)
         raise UsageError(
             f"{run.folder}: its data ({names}) are not here or have changed since; give a FILE"
         )

@@ -21,17 +21,19 @@ Examples:
 @click.option("--model", metavar="MODULE:FACTORY", help="The network, if it is one of your own.")
 @device_option()
 def export_weights(run: Path, out: Path, model: str | None, device: str) -> None:
-    """Write the weight, the given and the predicted label of every training row.
+    """Write weight, given and predicted label of every training row, and the suspects.
 
     RUN is a run of `diw train` or `diw compare`. Rows are named as you know them: by
     file and row (counted from 0), images by their file. The weight is the mean of the
-    last ten weighted epochs: give it as sample_weight to a learner of your own, or look
-    at the rows with weights near zero whose predicted label differs.
+    last ten weighted epochs: give it as sample_weight to a learner of your own. Or leave
+    out the rows with suspect 1: as many as labels are estimated to be wrong, those that
+    `diw audit` ranks first.
     """
     import csv
 
     import numpy as np
 
+    from diw.auditing.audit import audit
     from diw.experiments.exporting import training_rows
     from diw.predicting import Predictor
     from diw.predicting.files import plain_text
@@ -46,14 +48,16 @@ def export_weights(run: Path, out: Path, model: str | None, device: str) -> None
     if not len(found.ledger()):
         raise UsageError(f"{found.folder}: {found.spec.method} trains on trusted rows alone")
     weights = settled_weights(found)
+    suspects = audit(found, device=read_device(device), model=model).droppable
     count = 0
     with replacing(out) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(["file", "row", "weight", "label", "predicted"])
+        writer.writerow(["file", "row", "weight", "label", "predicted", "suspect"])
         for place, row in enumerate(training_rows(found, predictor)):
             weight = 1.0 if weights is None or np.isnan(weights[place]) else weights[place]
             names = map(plain_text, (row.label, row.predicted))
             where = "" if row.place.row is None else row.place.row
-            writer.writerow([plain_text(row.place.file), where, f"{weight:.6g}", *names])
+            cells = [plain_text(row.place.file), where, f"{weight:.6g}", *names]
+            writer.writerow([*cells, int(suspects[place])])
             count += 1
     click.echo(f"{count:,} rows to {out}")

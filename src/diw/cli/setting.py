@@ -113,10 +113,9 @@ def say_time(specs: Sequence[RunSpec], *, jobs: int) -> None:
 
     seconds = Stopwatch().seconds(specs) / min(jobs, len(specs))
     passes = specs[0].recipe.epochs * (specs[0].recipe.passes or 1)
+    over = f"{passes:,} {'pass' if passes == 1 else 'passes'} over the data"
     each = "" if len(specs) == 1 else f" for {len(specs)} runs"
-    click.echo(
-        f"time: about {_duration(seconds)}{each}; up to {passes:,} passes over the data", err=True
-    )
+    click.echo(f"time: about {_duration(seconds)}{each}; up to {over}", err=True)
 
 
 def _duration(seconds: float) -> str:
@@ -124,7 +123,8 @@ def _duration(seconds: float) -> str:
     for size, name in ((3600, "hours"), (60, "minutes")):
         if seconds >= 1.5 * size:
             return f"{seconds / size:.0f} {name}"
-    return f"{max(1, round(seconds, -1 if seconds > 20 else None)):.0f} seconds"
+    whole = max(1, round(seconds, -1 if seconds > 20 else None))
+    return "a second" if whole == 1 else f"{whole:.0f} seconds"
 
 
 def _recipe_option(name: str, kind: Any, text: str, own: str) -> Callable[[Any], Any]:

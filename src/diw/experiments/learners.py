@@ -1,7 +1,8 @@
 """What one would do without a network: scikit-learn's learners on the same rows.
 
-Logistic regression and gradient boosting, on all training rows, on the trusted rows alone, and on
-all rows weighted by what a method has learned: its weights are a `sample_weight` for any learner.
+Logistic regression and gradient boosting, on all training rows, on the trusted rows alone, on
+all rows weighted by what a method has learned (its weights are a `sample_weight` for any learner),
+and on all rows but those whose labels its audit takes for wrong.
 """
 
 from collections.abc import Mapping
@@ -36,7 +37,10 @@ def learners(seed: int) -> dict[str, Any]:
 
 
 def learner_scores(
-    split: Split, weights: Mapping[str, NDArray[np.float64]], seed: int
+    split: Split,
+    weights: Mapping[str, NDArray[np.float64]],
+    seed: int,
+    suspects: Mapping[str, NDArray[np.bool_]] | None = None,
 ) -> dict[str, float]:
     """Test accuracy of each learner on each choice of rows, by a name that says both.
 
@@ -46,10 +50,11 @@ def learner_scores(
         split: The data of a run.
         weights: By method, the weight (n,) of each training row; NaN counts as one.
         seed: Of the learners.
+        suspects: By method, which training rows (n,) to leave out.
     """
-    x_train, y_train = _arrays(split.train)
-    x_trusted, y_trusted = _arrays(_all_trusted(split))
-    x_test, y_test = _arrays(split.test)
+    x_train, y_train = as_arrays(split.train)
+    x_trusted, y_trusted = as_arrays(all_trusted(split))
+    x_test, y_test = as_arrays(split.test)
     chosen: dict[str, tuple[Any, Any, Any]] = {
         "all rows": (x_train, y_train, None),
         "trusted rows": (x_trusted, y_trusted, None),
@@ -57,9 +62,14 @@ def learner_scores(
     for method, given in weights.items():
         filled = np.where(np.isfinite(given), given, 1.0)
         chosen[f"weights of {method}"] = (x_train, y_train, filled)
+    for method, wrong in (suspects or {}).items():
+        kept = (~wrong).astype(np.float64)
+        chosen[f"without suspects of {method}"] = (x_train, y_train, kept)
     scores: dict[str, float] = {}
     for rows, (inputs, labels, weight) in chosen.items():
-        if len(np.unique(labels if weight is None else labels[weight > 0])) < 2:
+        if weight is not None:  # a weight of zero is a row left out, which is quicker
+            inputs, labels, weight = (values[weight > 0] for values in (inputs, labels, weight))
+        if len(np.unique(labels)) < 2:
             continue  # nothing to learn from one class
         for name, learner in learners(seed).items():
             learner.fit(inputs, labels, sample_weight=weight)
@@ -72,7 +82,8 @@ def is_small(split: Split) -> bool:
     return len(split.train.shape) == 1 and len(split.train) * split.train.shape[0] <= MOST_NUMBERS
 
 
-def _all_trusted(split: Split) -> Dataset:
+def all_trusted(split: Split) -> Dataset:
+    """The trusted rows, those that choose the network's epoch among them."""
     if split.selection is None:
         return split.trusted
     return Dataset(
@@ -82,6 +93,7 @@ def _all_trusted(split: Split) -> Dataset:
     )
 
 
-def _arrays(data: Dataset) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+def as_arrays(data: Dataset) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+    """Inputs (n, ...) and labels (n,) of a data set."""
     inputs, targets = data.take(torch.arange(len(data)))
     return inputs.numpy(), targets.numpy()

@@ -20,7 +20,7 @@ OF = " of "
 
 NOTE = (
     "scikit-learn's defaults, the same rows. Weights of a method: all rows, its weights as "
-    "sample_weight.",
+    "sample_weight. Without suspects: all rows but those that its audit takes for mislabelled.",
 )
 
 Learners = Mapping[str, Mapping[int, float]]

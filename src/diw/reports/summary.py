@@ -20,7 +20,10 @@ BALANCED_RATIO = 1.5
 """Classes whose sizes differ by less than this factor count as balanced: chance does as much."""
 
 FEW_EPOCHS = 5
-"""A run that scores the same in as many epochs does not learn."""
+"""A run that scores the same in as many epochs does not learn, if its loss stays, too."""
+
+LEAST_FALL = 0.05
+"""The share by which the training loss falls where something is learned."""
 
 NEAR_CHANCE = 0.1
 """The part of the way from guessing to perfection below which a run is said to guess."""
@@ -127,7 +130,9 @@ def remark(summary: Summary) -> str | None:
     rows, targets = summary.run.metrics(), summary.run.samples().get("targets")
     accuracies = _column(rows, "test_accuracy")
     what = f"{summary.method} seed {summary.seed}"
-    if len(accuracies) >= FEW_EPOCHS and min(accuracies) == max(accuracies):
+    losses = _column(rows, "train_loss")
+    stuck = bool(losses) and min(losses) > (1 - LEAST_FALL) * losses[0]
+    if stuck and len(accuracies) >= FEW_EPOCHS and min(accuracies) == max(accuracies):
         return f"{what} never moved: {100 * accuracies[0]:.1f}% in every epoch"
     if targets is None or summary.balanced_accuracy is None:
         return None
