@@ -8,10 +8,13 @@ from hypothesis import strategies as st
 
 from diw.errors import UsageError
 from diw.experiments.fitting import (
+    DECAY,
     EPOCHS,
+    MOST_DECAY,
     PASSES,
     STEPS,
     fit_batch_size,
+    fit_decay,
     fit_recipe,
     held_out_share,
 )
@@ -46,3 +49,14 @@ def test_batches_grow_with_the_data() -> None:
 def test_an_epoch_is_chosen_only_by_enough_rows() -> None:
     assert held_out_share(31) == 0
     assert held_out_share(100) == 0.3
+
+
+@given(st.integers(1, 5000), st.integers(1, 500))
+def test_only_small_tables_with_many_columns_have_a_strong_decay(rows: int, columns: int) -> None:
+    decay = fit_recipe(rows, {}, columns=columns).weight_decay
+    assert decay == fit_decay(rows, columns)
+    assert DECAY <= decay <= MOST_DECAY
+    assert (decay > DECAY) == (rows < 1024 and rows < 50 * columns)
+    assert fit_recipe(rows, {"weight_decay": 0.5}, columns=columns).weight_decay == 0.5
+    assert fit_recipe(rows, {"optimizer": "sgd"}, columns=columns).weight_decay == 1e-4
+    assert fit_recipe(rows, {}).weight_decay == DECAY  # images

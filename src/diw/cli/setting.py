@@ -84,7 +84,10 @@ def setting_options(*, shift: str) -> Callable[[Command], Command]:
             "cosine",
         ),
         _recipe_option(
-            "weight_decay", click.FloatRange(min=0), "L2 penalty of the optimizer.", "0.01"
+            "weight_decay",
+            click.FloatRange(min=0),
+            "L2 penalty of the optimizer.",
+            "0.01 to 10, by size",
         ),
         click.option(
             "--selection",
@@ -179,7 +182,9 @@ def read_setting(
     if spec.corrections is not None:
         click.echo(f"corrections: {split.facts['corrections']}", err=True)
     if own:
-        spec = replace(spec, recipe=fit_recipe(len(split.train), recipe, steps))
+        columns = split.train.shape[0] if bundle.kind == "table" else None
+        fitted = fit_recipe(len(split.train), recipe, steps, columns=columns)
+        spec = replace(spec, recipe=fitted)
     if selection is None:
         selection = held_out_share(len(split.trusted)) if own else 0.0
     if selection:

@@ -24,17 +24,28 @@ SELECTION = 0.3
 FEWEST = 10
 """Rows below which a held-out loss says too little to choose by."""
 
+FEW_ROWS = 1024
+"""Rows below which a table can be small for its columns."""
+ROWS_PER_COLUMN = 50
+"""Rows per column below which a network learns wrong labels of a small table by heart at once."""
+DECAY = 1e-2
+"""AdamW's weight decay elsewhere."""
+MOST_DECAY = 10.0
+
 RATES = {"adamw": 1e-3, "adam": 1e-3, "sgd": 0.05}
 """Learning rates for the mean of the losses of a batch."""
 
 
-def fit_recipe(rows: int, given: Mapping[str, Any], steps: int | None = None) -> Recipe:
+def fit_recipe(
+    rows: int, given: Mapping[str, Any], steps: int | None = None, *, columns: int | None = None
+) -> Recipe:
     """AdamW on mean losses with a short warm-up and a cosine to zero, as long as the data need.
 
     Args:
         rows: Training rows.
         given: Fields of the recipe that the user has set.
         steps: Steps of the optimiser that the user has set.
+        columns: Inputs of the network where the data are a table; None for images.
     """
     if steps is not None and "epochs" in given:
         raise UsageError("steps: give either steps or epochs, not both")
@@ -53,7 +64,7 @@ def fit_recipe(rows: int, given: Mapping[str, Any], steps: int | None = None) ->
         "batch_size": batch_size,
         "optimizer": optimizer,
         "lr": RATES[optimizer],
-        "weight_decay": 1e-2 if optimizer == "adamw" else 1e-4,
+        "weight_decay": fit_decay(rows, columns) if optimizer == "adamw" else 1e-4,
         "schedule": "cosine",
         "ramp": min(2, epochs // 5),
         "reduction": "mean",
@@ -68,6 +79,17 @@ def fit_batch_size(rows: int) -> int:
     while size < 256 and 32 * size <= rows:
         size *= 2
     return size
+
+
+def fit_decay(rows: int, columns: int | None) -> float:
+    """AdamW's weight decay: strong, 100 columns/rows, on small tables with many columns.
+
+    Weights stay below about 1/decay then. Where there are more rows per column, this would keep
+    the network from learning what is not linear.
+    """
+    if columns is None or rows >= min(FEW_ROWS, ROWS_PER_COLUMN * columns):
+        return DECAY
+    return min(MOST_DECAY, round(100 * columns / rows, 1))
 
 
 def held_out_share(trusted: int) -> float:
