@@ -5,17 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from diw.cli.options import (
-    COUNT,
-    device_option,
-    encoding_option,
-    json_option,
-    model_options,
-    read_device,
-    say_notes,
-    verbose_option,
-    write_results,
-)
+from diw.cli.options import Trained, json_option, say_notes, trained_options, write_results
 from diw.errors import UsageError
 from diw.records import Run, find_run
 from diw.reports.table import Cell, Column, Table, make_table, number_cell, show, text_cell
@@ -43,23 +33,10 @@ WIDTH = 80
 @click.argument("run", type=click.Path(path_type=Path))
 @click.argument("file", type=click.Path(path_type=Path), required=False)
 @click.option("--label", metavar="COLUMN", help="Labels, if not named as in training.")
-@click.option("--batch-size", type=COUNT, default=256, show_default=True, help="Rows per forward.")
-@encoding_option
-@verbose_option
-@device_option()
-@model_options
+@trained_options
 @json_option
 def evaluate(
-    run: Path,
-    file: Path | None,
-    label: str | None,
-    batch_size: int,
-    text_encoding: str | None,
-    verbose: bool,
-    device: str,
-    model: str | None,
-    trust_model: bool,
-    json_file: Path | None,
+    run: Path, file: Path | None, label: str | None, json_file: Path | None, trained: Trained
 ) -> None:
     """Print accuracy, accuracy per class and the confusion matrix.
 
@@ -67,20 +44,17 @@ def evaluate(
     is read as the training data were; without FILE the rows that the run
     itself was scored on are used.
     """
-    from diw.predicting import Predictor
-
     if file is None and label is not None:
         raise UsageError("label: goes with a FILE; the run's own test data have their labels")
     found = find_run(run)
-    where = read_device(device)
-    predictor = Predictor.load(found, where, model=model, trust_model=trust_model)
+    predictor = trained.predictor(found)
     if file is None:
         data, source = _own_test(found)
     else:
-        data, notes = predictor.read_labelled(file, label, text_encoding=text_encoding)
+        data, notes = predictor.read_labelled(file, label, text_encoding=trained.text_encoding)
         source = str(file)
-        say_notes(notes, verbose)
-    scores = predictor.score(data, batch_size)
+        say_notes(notes, trained.verbose)
+    scores = predictor.score(data, trained.batch_size)
     click.echo(f"{source}: {scores.rows:,} rows")
     click.echo(f"accuracy           {100 * scores.accuracy:.2f}%")
     click.echo(f"balanced accuracy  {100 * scores.balanced_accuracy:.2f}%\n")

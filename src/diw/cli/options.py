@@ -3,6 +3,8 @@
 import os
 from collections import defaultdict
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass, fields
+from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -12,6 +14,8 @@ from diw.errors import UsageError
 
 if TYPE_CHECKING:
     from diw.data import Note
+    from diw.predicting import Predictor
+    from diw.records import Run
     from diw.reports.closer import Highlights
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -108,6 +112,40 @@ def model_options(command: Command) -> Command:
         "--model", metavar="MODULE:FACTORY", help="The network, instead of what the run names."
     )
     return own(trust(command))
+
+
+@dataclass(frozen=True)
+class Trained:
+    """How a trained network is taken from a run and given rows of a file, as options say."""
+
+    batch_size: int
+    text_encoding: str | None
+    verbose: bool
+    device: str
+    model: str | None
+    trust_model: bool
+
+    def predictor(self, run: "Run") -> "Predictor":
+        """The run's network."""
+        from diw.predicting import Predictor
+
+        where = read_device(self.device)
+        return Predictor.load(run, where, model=self.model, trust_model=self.trust_model)
+
+
+def trained_options(command: Callable[..., None]) -> Callable[..., None]:
+    """The options of verbs that give rows to a trained network; the verb gets them as `trained`."""
+    names = [field.name for field in fields(Trained)]
+
+    @wraps(command)
+    def with_trained(**options: Any) -> None:
+        command(trained=Trained(**{name: options.pop(name) for name in names}), **options)
+
+    rows = click.option(
+        "--batch-size", type=COUNT, default=256, show_default=True, help="Rows per forward."
+    )
+    found = device_option()(model_options(with_trained))
+    return rows(encoding_option(verbose_option(found)))
 
 
 def write_results(json_file: Path | None, content: object) -> None:

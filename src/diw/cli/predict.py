@@ -7,17 +7,7 @@ from typing import Any
 
 import click
 
-from diw.cli.options import (
-    COUNT,
-    FILE,
-    device_option,
-    encoding_option,
-    model_options,
-    read_device,
-    say_notes,
-    verbose_option,
-    writable_file,
-)
+from diw.cli.options import FILE, Trained, say_notes, trained_options, writable_file
 from diw.errors import UsageError
 from diw.records import find_run
 
@@ -37,40 +27,25 @@ MANY = 20
 @click.argument("run", type=click.Path(path_type=Path))
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--out", type=FILE, required=True, help="A .csv, .parquet or .npz file.")
-@click.option("--batch-size", type=COUNT, default=256, show_default=True, help="Rows per forward.")
-@encoding_option
-@verbose_option
-@device_option()
-@model_options
-def predict(
-    run: Path,
-    file: Path,
-    out: Path,
-    batch_size: int,
-    text_encoding: str | None,
-    verbose: bool,
-    device: str,
-    model: str | None,
-    trust_model: bool,
-) -> None:
+@trained_options
+def predict(run: Path, file: Path, out: Path, trained: Trained) -> None:
     """Write the predicted class and the class probabilities of every row of FILE.
 
     RUN is a run of `diw train` or `diw compare`, or a folder that holds one. FILE is read as the
     training data were; any labels in it are ignored. Data larger than
     memory (.npy, a folder of images) are read batch by batch.
     """
-    from diw.predicting import Predictor, check_format, write_predictions
+    from diw.predicting import check_format, write_predictions
 
     check_format(out)
     writable_file(out, "out")
     if out.exists() and file.exists() and out.samefile(file):
         raise UsageError(f"out: {out} is the file that is read; choose another name")
-    found, where = find_run(run), read_device(device)
-    predictor = Predictor.load(found, where, model=model, trust_model=trust_model)
-    rows = predictor.read(file, text_encoding=text_encoding)
-    say_notes(rows.notes, verbose)
+    predictor = trained.predictor(find_run(run))
+    rows = predictor.read(file, text_encoding=trained.text_encoding)
+    say_notes(rows.notes, trained.verbose)
     classes = predictor.encoding.classes
-    batches = _shown(predictor.probabilities(rows.inputs, batch_size), len(rows.inputs))
+    batches = _shown(predictor.probabilities(rows.inputs, trained.batch_size), len(rows.inputs))
     counts = write_predictions(out, batches, classes, rows.names).tolist()
     click.echo(f"{len(rows.inputs):,} rows of {file} to {out}")
     found = sorted(zip(counts, classes, strict=True), key=lambda pair: -pair[0])

@@ -183,43 +183,34 @@ def _counts(name: str, values: Values, size: int) -> FloatArray:
     return counts
 
 
-@dataclass(kw_only=True, repr=False, eq=False)
-class EL(KMM):
+class _Named(KMM):
+    """`KMM` with another solver as its default."""
+
+    def __init_subclass__(cls, *, solver: Solver) -> None:
+        cls.__annotations__ = {"solver": Solver}
+        cls.solver = solver
+        dataclass(kw_only=True, repr=False, eq=False)(cls)
+
+
+class EL(_Named, solver="el"):
     """`el` with the conventions of `KMM`."""
 
-    solver: Solver = "el"
 
-
-@dataclass(kw_only=True, repr=False, eq=False)
-class Entropy(KMM):
+class Entropy(_Named, solver="entropy"):
     """`entropy` with the conventions of `KMM`."""
 
-    solver: Solver = "entropy"
 
-
-@dataclass(kw_only=True, repr=False, eq=False)
-class ULSIF(KMM):
+class ULSIF(_Named, solver="ulsif"):
     """`ulsif` with the conventions of `KMM`."""
 
-    solver: Solver = "ulsif"
 
-
-@dataclass(kw_only=True, repr=False, eq=False)
-class KLIEP(KMM):
+class KLIEP(_Named, solver="kliep"):
     """`kliep` with the conventions of `KMM`."""
 
-    solver: Solver = "kliep"
 
-
-@dataclass(kw_only=True, repr=False, eq=False)
-class PGD(KMM):
+class PGD(_Named, solver="pgd"):
     """`pgd` with the conventions of `KMM`."""
 
-    solver: Solver = "pgd"
 
-
-@dataclass(kw_only=True, repr=False, eq=False)
-class Isotonic(KMM):
+class Isotonic(_Named, solver="isotonic"):
     """`isotonic` with the conventions of `KMM`."""
-
-    solver: Solver = "isotonic"
