@@ -246,11 +246,11 @@ class Objective:
         # Ones are not multiplied away: w ℓ = ℓ exactly, so uniform weights are plain training.
         if weights.train is not None:
             total = (weights.train * step.fit.losses).sum()
-            count += len(step.train)
+            count = len(step.train)
         if weights.trusted is not None:
-            trusted = (weights.trusted * step.fit_trusted.losses).sum()
+            trusted = step.trusted_loss(weights.trusted)
             total = trusted if total is None else total + trusted
-            count += len(step.trusted)
+            count = count or len(step.trusted)  # beside training samples: in their scale
         if total is None:
             raise UsageError(f"method: {self.method.name} weighs neither training nor trusted data")
         if self._world.size > 1:  # gradients are averaged over processes afterwards

@@ -4,29 +4,32 @@ import pytest
 import torch
 from torch import Tensor
 
+from diw.step.batch import Weights
 from tests.contract.cases import CASES, WEIGHING, Case, N, batch, objective_of, true_weights
 
 every_case = pytest.mark.parametrize("case", CASES, ids=str)
 every_weighing_case = pytest.mark.parametrize("case", WEIGHING, ids=str)
 
 
-def weights_of(case: Case, part=None, dtype=torch.float32, **options) -> Tensor:
-    """The weights of one step: of the training batch, or of the trusted one where that is used."""
-    result = objective_of(case, dtype=dtype, **options)(batch(part, dtype))
-    weights = result.weights
-    chosen = weights.train if weights.train is not None else weights.trusted
-    assert chosen is not None
-    return chosen
+def weights_of(case: Case, part=None, dtype=torch.float32, **options) -> Weights:
+    """The weights of one step."""
+    return objective_of(case, dtype=dtype, **options)(batch(part, dtype)).weights
 
 
-def assert_sound(weights: Tensor, n: int, case: Case) -> None:
-    assert weights.shape == (n,)
-    assert weights.isfinite().all()
-    assert (weights >= 0).all()
-    assert not weights.requires_grad
-    assert weights.grad_fn is None
-    if weights.any() and case.fields.get("normalise", True):
-        torch.testing.assert_close(weights.mean(), torch.ones_like(weights.mean()))
+def assert_sound(weights: Weights, n: int, case: Case, trusted: int = 20) -> None:
+    """Of n training and some trusted samples, those that count; as much in all as n plain ones."""
+    sizes = ((weights.train, n), (weights.trusted, trusted))
+    used = [(each, size) for each, size in sizes if each is not None]
+    assert used
+    for each, size in used:
+        assert each.shape == (size,)
+        assert each.isfinite().all()
+        assert (each >= 0).all()
+        assert not each.requires_grad
+        assert each.grad_fn is None
+    total = sum(each.sum() for each, _ in used)
+    if total > 0 and case.fields.get("normalise", True):
+        torch.testing.assert_close(total / used[0][1], torch.ones_like(total))
 
 
 @every_case
@@ -34,10 +37,9 @@ def assert_sound(weights: Tensor, n: int, case: Case) -> None:
 def test_one_finite_non_negative_detached_weight_per_sample_of_mean_one(case, dtype) -> None:
     objective = objective_of(case, dtype=dtype)
     result = objective(batch(dtype=dtype))
-    for weights, n in ((result.weights.train, N), (result.weights.trusted, 20)):
-        if weights is not None:
-            assert_sound(weights, n, case)
-            assert weights.dtype == dtype
+    assert_sound(result.weights, N, case)
+    for weights in (result.weights.train, result.weights.trusted):
+        assert weights is None or weights.dtype == dtype
     assert result.loss.dtype == dtype
     assert result.loss.isfinite()
     result.loss.backward()
@@ -54,14 +56,14 @@ def test_small_batches(case, size) -> None:
 @pytest.mark.parametrize("trusted", [1, 2, 5])
 def test_a_trusted_set_smaller_than_its_batch(case, trusted) -> None:
     weights = weights_of(case, trusted=trusted, trusted_batch_size=256)
-    assert_sound(weights, trusted if case.method == "clean" else N, case)
+    assert_sound(weights, N, case, trusted)
 
 
 @every_weighing_case
 def test_a_last_batch_that_is_smaller(case) -> None:
     objective = objective_of(case)
     for part in (slice(0, 32), slice(32, N), slice(0, 32)):
-        assert_sound(objective(batch(part)).weights.train, len(range(N)[part]), case)
+        assert_sound(objective(batch(part)).weights, len(range(N)[part]), case)
         objective.after_step()
 
 
@@ -83,7 +85,8 @@ def test_the_seed_decides_and_nothing_else(case) -> None:
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
 def test_a_reordered_batch_gets_reordered_weights(case, dtype) -> None:
     order = torch.randperm(N, generator=torch.Generator().manual_seed(0))
-    straight, shuffled = weights_of(case, dtype=dtype), weights_of(case, order, dtype=dtype)
+    straight = weights_of(case, dtype=dtype).train
+    shuffled = weights_of(case, order, dtype=dtype).train
     tolerance = 2e-3 if dtype == torch.float32 else 1e-6
     torch.testing.assert_close(shuffled, straight[order], rtol=tolerance, atol=tolerance)
 

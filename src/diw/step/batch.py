@@ -48,6 +48,12 @@ class Batch:
         tokens = None if self.tokens is None else self.tokens.to(device)
         return Batch(each_tensor(self.inputs, lambda x: x.to(device)), targets, self.index, tokens)
 
+    def part(self, chosen: Tensor) -> "Batch":
+        """The samples where `chosen` (n,) holds; of a batch whose samples are not tokens."""
+        targets = None if self.targets is None else self.targets[chosen]
+        index = None if self.index is None else self.index[chosen.to(self.index.device)]
+        return Batch(each_tensor(self.inputs, lambda x: x[chosen]), targets, index)
+
     def by_token(self, name: str) -> "Batch":
         """The same batch with each labelled token as a sample of its own.
 
@@ -115,7 +121,8 @@ class Weights(LikeTensor):
     """A method's answer for one step; all tensors are detached.
 
     `train` (n,) weighs the training batch, None: it does not count. `trusted`
-    (m,) weighs the trusted batch in the loss, None: it is only looked at.
+    (m,) weighs the trusted batch in the loss, None: it is only looked at; beside `train` a
+    trusted weight of one counts as much as a training weight of one.
     `normalise`: the objective brings `train` to mean one. `estimate` (n,): what the
     samples are worth, where `train` leaves some out of this step; that is what is recorded. Where a
     tensor is expected, a `Weights` is its `train`.

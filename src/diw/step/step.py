@@ -31,7 +31,7 @@ from diw.step.batch import (
 )
 from diw.step.criteria import TargetsError, ToLogits, logits_of
 from diw.step.memory import Memory
-from diw.step.probe import Tap, looking, run
+from diw.step.probe import Tap, is_mode_free, looking, run
 from diw.step.world import LOCAL, World
 
 
@@ -103,10 +103,23 @@ class Step:
         compiled = hasattr(self._model, "_orig_mod")  # a tap would be compiled in, or ignored
         return self._run(self._model, self.train, tapped=self._around.shared and not compiled)
 
-    @cached_property
-    def fit_trusted(self) -> Outputs:
-        """A training forward of the trusted batch, with its graph, for methods that train on it."""
-        return self._run(self._model, self.trusted, trusted=True)
+    def trusted_loss(self, weights: Tensor) -> Tensor:
+        """Σ_j v_j ℓ_j of a training forward of the trusted batch, for methods that train on it.
+
+        Samples of weight zero are left out of the forward, unless samples may meet in the network
+        (in batch norm, say).
+
+        Args:
+            weights: v, (m,).
+        """
+        counts = weights > 0
+        whole = bool(counts.all()) or self.trusted.tokens is not None
+        if whole or not is_mode_free(self._around.network):
+            return (weights * self._run(self._model, self.trusted, trusted=True).losses).sum()
+        if not counts.any():
+            return weights.sum()
+        some = self.trusted.part(counts)
+        return (weights[counts] * self._run(self._model, some, trusted=True).losses).sum()
 
     @cached_property
     def probe_train(self) -> Outputs:

@@ -17,7 +17,7 @@ from diw.weighting.base import Weighting
 ORDER = (
     *("clean", "uniform", "random", "truth", "iw", "siw-f", "siw-l", "diw1-f", "diw1-l"),
     *("diw2-f", "diw", "diw3-f", "diw3-l", "reweight"),
-    *("remember", "adiw", "glc", "iw-t", "mwnet", "elr"),
+    *("remember", "adiw", "glc", "iw-t", "mwnet", "elr", "giw"),
 )
 """The order of listings: the paper's tables, our default, other authors' methods, any others."""
 
