@@ -14,7 +14,7 @@ STEPS = ROOT / "benchmarks" / "results" / "steps.json"
 PUBLISHED = ROOT / "src" / "diw" / "experiments" / "specs" / "published.toml"
 RESULTS = (
     *("paper/label-noise", "cpu/label-noise", "cpu/ablation", "cpu/class-prior"),
-    *("cpu/beyond", "cpu/beyond-covariate"),
+    *("cpu/beyond", "cpu/beyond-covariate", "cpu/beyond-rivals", "cpu/beyond-support"),
 )
 DATA = {"fashion-mnist": "Fashion-MNIST", "cifar-10": "CIFAR-10", "cifar-100": "CIFAR-100"}
 

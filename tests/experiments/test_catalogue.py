@@ -200,6 +200,19 @@ def test_results_share_runs_and_what_they_observe(monkeypatch, tmp_path) -> None
         assert twin.specs[0].run(tmp_path) == cell.specs[0].run(tmp_path)
 
 
+def test_rivals_are_compared_with_the_runs_of_the_default() -> None:
+    def cells(name: str) -> dict:
+        planned = plan(catalogue()[name], "cpu")
+        return {(cell.shift, cell.variant, cell.entry.label): cell.specs for cell in planned}
+
+    study, rivals = cells("beyond"), cells("beyond-rivals")
+    for (shift, variant, label), specs in rivals.items():
+        assert [spec.seed for spec in specs] == [0, 1, 2]
+        if label in ("remember", "uniform", "truth"):
+            assert specs == study[shift, variant, label][:3]
+    assert rivals["pair:0.3", "", "adiw"][0].method_fields["gamma"] == "quantile:0.5"
+
+
 def test_missing_data_are_marked_and_only_smoke_generates_images(monkeypatch) -> None:
     monkeypatch.setattr("diw.experiments.plan.find", lambda _: None)
     for scale in ("cpu", "paper"):

@@ -22,7 +22,7 @@ SCALES: tuple[Scale, ...] = get_args(Scale)
 ORDER = (
     *("label-noise", "class-prior", "weight-distance", "ablation"),
     *("weights", "tsne", "denoising", "trusted-size", "trusted-outside", "solver", "rounding"),
-    *("beyond", "beyond-trusted", "beyond-covariate"),
+    *("beyond", "beyond-trusted", "beyond-covariate", "beyond-rivals", "beyond-support"),
 )
 """The order of results: the paper's tables, its figures, then ours; any others follow."""
 
@@ -165,12 +165,13 @@ def _experiment(name: str, content: Mapping[str, Any]) -> Experiment:
     shared, own = _protocol(content["protocol"]), _rules(content)
     # The experiment's own rules come last, so they override the shared ones.
     rules = {scale: shared.rules[scale] + own[scale] for scale in SCALES}
+    trials = {**shared.trials, **content.get("trials", {})}
     return Experiment(
         name=name,
         title=content["title"],
         source=content["source"],
         about=content["about"],
-        protocol=replace(shared, rules=rules),
+        protocol=replace(shared, rules=rules, trials=trials),
         published=content.get("published"),
         outputs=tuple(content["outputs"]),
         entries=tuple(map(_entry, content["methods"])),
