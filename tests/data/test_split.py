@@ -43,6 +43,23 @@ def test_trusted_rows_are_in_training_with_clean_labels():
     assert split.facts["trusted_rows"] == 100
 
 
+def test_trusted_labels_can_be_made_wrong_wherever_they_are_used():
+    right = make_split(bundle(), shift="symmetric:0.4", trusted=100, seed=3)
+    split = make_split(bundle(), shift="symmetric:0.4", trusted=100, seed=3, trusted_wrong=0.1)
+    assert identity(split.trusted) == identity(right.trusted)
+    wrong = split.trusted.targets != right.trusted.targets
+    assert int(wrong.sum()) == 10
+    at = split.trusted_places
+    assert torch.equal(split.train.targets[at], split.trusted.targets)
+    assert torch.equal(split.flipped[at], wrong)
+    others = torch.ones(len(split.train), dtype=torch.bool)
+    others[at] = False
+    assert torch.equal(split.train.targets[others], right.train.targets[others])
+    assert torch.equal(split.true_labels, right.true_labels)
+    with pytest.raises(UsageError, match="trusted_wrong: must be in"):
+        make_split(bundle(), trusted=100, seed=3, trusted_wrong=1.0)
+
+
 def test_trusted_rows_can_be_left_out_of_training():
     split = make_split(
         bundle(), shift="pair:0.3", trusted="5/class", seed=0, trusted_in_train=False

@@ -70,6 +70,7 @@ def make_split(
     trusted_in_train: bool = True,
     test_rows: int | None = None,
     selection: float = 0.0,
+    trusted_wrong: float = 0.0,
 ) -> Split:
     """Draw the trusted rows, shift the rest, and set the test rows apart.
 
@@ -82,7 +83,11 @@ def make_split(
         trusted_in_train: Also train on the trusted rows, with their clean labels.
         test_rows: Score this many test rows only, drawn class by class.
         selection: Share of the trusted rows to hold out for choosing the epoch.
+        trusted_wrong: Share of the trusted rows that get another label, drawn evenly, wherever they
+            are used: trusted data are not always as good as one thinks.
     """
+    if not 0 <= trusted_wrong < 1:
+        raise UsageError(f"trusted_wrong: must be in [0, 1), and is {trusted_wrong}")
     change = parse_shift(shift) if isinstance(shift, str) else shift
     pool, chosen = _choose_trusted(bundle, trusted, bool(change.stages), seed)
     test, chosen, held = _choose_test(bundle, pool, chosen, test_rows, seed)
@@ -106,26 +111,42 @@ def make_split(
     known = all_clean or change.moves_labels
     weights = shifted.true_weights if known or change.stages else None
     train, trusted_set = (pool.subset(torch.from_numpy(rows)) for rows in (kept, chosen))
+    given, places = shifted.targets, np.flatnonzero(np.isin(kept, chosen))
+    if trusted_wrong:
+        believed = _mislabelled(labels[chosen], pool.num_classes, trusted_wrong, seed)
+        trusted_set = replace(trusted_set, targets=torch.from_numpy(believed))
+        given = given.copy()
+        given[places] = believed[np.searchsorted(chosen, kept[places])]
     return Split(
-        train=replace(train, targets=torch.from_numpy(shifted.targets)),
+        train=replace(train, targets=torch.from_numpy(given)),
         trusted=trusted_set,
         test=test,
-        flipped=torch.from_numpy(shifted.targets != labels[kept]) if known else None,
+        flipped=torch.from_numpy(given != labels[kept]) if known else None,
         true_labels=torch.from_numpy(labels[kept]) if known else None,
         true_weights=None if weights is None else torch.from_numpy(weights),
         scored_on="held-out trusted" if bundle.test is None else "test",
-        trusted_places=torch.from_numpy(np.flatnonzero(np.isin(kept, chosen))),
+        trusted_places=torch.from_numpy(places),
         facts={
             **shifted.facts,
             "trusted_rows": len(chosen),
             "trusted_class_counts": trusted_set.class_counts.tolist(),
             "trusted_in_train": trusted_in_train,
+            **({"trusted_wrong": trusted_wrong} if trusted_wrong else {}),
             "test_rows": len(test),
             **({"selection_rows": len(choosing)} if len(choosing) else {}),
         },
         selection=pool.subset(torch.from_numpy(choosing)) if len(choosing) else None,
         rows=torch.from_numpy(kept),
     )
+
+
+def _mislabelled(labels: Ints, k: int, share: float, seed: int) -> Ints:
+    """The labels (m,), `share` of them replaced by another class."""
+    rng = numpy_generator(seed, "wrong trusted labels")
+    wrong = rng.permutation(len(labels))[: round(share * len(labels))]
+    believed = labels.copy()
+    believed[wrong] = (labels[wrong] + rng.integers(1, k, len(wrong))) % k
+    return believed
 
 
 def _hold_out(pool: Dataset, chosen: Ints, share: float, seed: int) -> tuple[Ints, Ints]:

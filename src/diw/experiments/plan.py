@@ -23,7 +23,8 @@ CellState = Literal["planned", "no data", "absent"]
 
 _RECIPE = frozenset(field.name for field in fields(Recipe))
 _SPEC = frozenset(
-    {"shift", "trusted", "trusted_in_train", "train_samples", "test_samples", "model", "threads"}
+    {"shift", "trusted", "trusted_in_train", "trusted_wrong", "train_samples", "test_samples"}
+    | {"model", "threads"}
 )
 
 

@@ -23,7 +23,7 @@ _READ = ("data", "test", "label", "allow_leaks", "synthetic_ok", "text_encoding"
 """Fields of a spec that decide what is read."""
 _DRAWN = (
     *("shift", "trusted", "trusted_in_train", "train_samples", "test_samples", "selection"),
-    *("seed", "corrections"),
+    *("seed", "corrections", "trusted_wrong"),
 )
 """Fields of a spec that decide what is drawn from it."""
 
@@ -106,6 +106,7 @@ def load_split(spec: RunSpec) -> Split:
             trusted_in_train=spec.trusted_in_train,
             test_rows=spec.test_samples,
             selection=spec.selection,
+            trusted_wrong=spec.trusted_wrong,
         )
         if spec.corrections is None:
             return split

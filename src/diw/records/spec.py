@@ -179,6 +179,8 @@ class RunSpec:
     """How characters are encoded in CSV files that are not UTF-8."""
     selection: float = field(default=0.0, metadata=LATER)
     """Share of the trusted samples that is held out to choose the epoch whose network is kept."""
+    trusted_wrong: float = field(default=0.0, metadata=LATER)
+    """Share of the trusted labels that is made wrong, to see what bad trusted samples do."""
     corrections: str | None = field(default=None, metadata=LATER)
     """A file of corrected labels, from the page of an audit."""
 
