@@ -77,6 +77,7 @@ def test_the_wrong_labels_are_found(here: Path) -> None:
     assert low <= flipped.sum() <= high
     assert low <= wrong <= high
     assert found.count == high
+    assert len(found.doubtful) <= 0.1 * found.trusted.sum()  # all of them are right
     assert "label noise" in found.diagnosis.sentence
 
 

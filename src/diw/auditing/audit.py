@@ -102,6 +102,7 @@ def _of_run(run: Run, device: str, model: str | None, trust_model: bool) -> Audi
         places=training_places(run.spec),
         diagnosis=diagnose_run(run),
         flipped=None if split.flipped is None else split.flipped.numpy(),
+        opinion=opinion,
     )
 
 

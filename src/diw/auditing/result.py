@@ -18,6 +18,9 @@ from diw.reports.suspicion import Floats, Ints
 FEWEST = 20
 """Suspects are at least so many: someone who asks wants to look at some."""
 
+DOUBTFUL = 0.05
+"""A trusted label is doubtful if a classifier that has not seen it finds it less probable."""
+
 COLUMNS = ("place", "file", "row", "label", "suggested", "probability", "score", "weight")
 
 
@@ -36,6 +39,8 @@ class Audit:
         places: Where each sample is from; None if only arrays were given.
         diagnosis: Tests and estimates from the trusted set; None without one.
         flipped: (n,) bool, which labels are wrong, known for simulated noise; else None.
+        opinion: (n,) the probability of the given label by a classifier fitted without the sample;
+            None if only arrays were given.
     """
 
     labels: Ints
@@ -48,12 +53,25 @@ class Audit:
     places: list[Place] | None = field(default=None, repr=False)
     diagnosis: Diagnosis | None = field(default=None, repr=False)
     flipped: NDArray[np.bool_] | None = field(default=None, repr=False)
+    opinion: Floats | None = field(default=None, repr=False)
 
     @cached_property
     def order(self) -> Ints:
         """Places of the samples that are not trusted, the most suspicious first."""
         ranked = np.argsort(-self.score, kind="stable")
         return ranked[~self.trusted[ranked]]
+
+    @cached_property
+    def doubtful(self) -> Ints:
+        """Places of the trusted samples whose own labels look wrong, the least probable first.
+
+        Everything else is judged by the trusted samples, so they are worth a second look. About
+        one right label in fifty is hard enough to be among them.
+        """
+        if self.opinion is None:
+            return np.empty(0, np.int64)
+        ranked = np.argsort(self.opinion, kind="stable")
+        return ranked[self.trusted[ranked] & (self.opinion[ranked] < DOUBTFUL)]
 
     @property
     def wrong(self) -> tuple[int, int, int] | None:
@@ -118,14 +136,19 @@ class Audit:
         )
         return dict(zip(COLUMNS, values, strict=True))
 
-    def to_csv(self) -> str:
-        """The suspects as the content of a CSV file."""
+    def to_csv(self, doubtful: bool = False) -> str:
+        """The suspects as the content of a CSV file.
+
+        Args:
+            doubtful: The doubtful trusted samples instead.
+        """
         from diw.predicting.files import plain_text
 
         out = io.StringIO()
         table = csv.writer(out, lineterminator="\n")
         table.writerow(COLUMNS)
-        for row in self.rows(self.count):
+        places = self.doubtful if doubtful else self.order[: self.count]
+        for row in (self._row(int(place)) for place in places):
             cells = ["" if value is None else value for value in row.values()]
             table.writerow([plain_text(c) if isinstance(c, str) else c for c in cells])
         return out.getvalue()

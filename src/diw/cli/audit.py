@@ -56,8 +56,8 @@ def audit(
     """Find training labels that look wrong.
 
     RUN is a run of `diw train` or `diw compare`; its data are read again. OUT gets suspects.csv
-    (file and row, given and suggested label, score) and audit.html, a page to look at them and to
-    mark each as wrong, right or to be dropped. The page saves corrections.csv, which
+    (file and row, given and suggested label, score), trusted.csv if trusted labels are doubtful, and
+    audit.html, a page to look at suspects and to mark each as wrong, right or to be dropped. The page saves corrections.csv, which
     `diw train --corrections` applies.
     """
     from diw.auditing.audit import audit as audit_labels
@@ -69,10 +69,14 @@ def audit(
     folder = writable_folder(out, "out")
     write_text(folder / "suspects.csv", result.to_csv())
     write_page(result, found, folder / "audit.html", top=top, samples=samples)
+    doubtful, trusted = len(result.doubtful), int(result.trusted.sum())
+    if doubtful:
+        write_text(folder / "trusted.csv", result.to_csv(doubtful=True))
     summary = {
         "run": str(found.folder),
         "rows": len(result.order),
         "suspects": result.count,
+        "doubtful_trusted": doubtful,
         "wrong": None if result.wrong is None else list(result.wrong),
         **(result.quality() or {}),
     }
@@ -86,5 +90,10 @@ def audit(
             f"against the simulated noise: AUROC {summary['auroc']:.3f}, "
             f"average precision {summary['average_precision']:.3f}"
         )
-    click.echo(f"{folder / 'suspects.csv'}\n{folder / 'audit.html'}")
+    if doubtful:
+        click.echo(
+            f"{doubtful:,} of {trusted:,} trusted labels are doubtful, too: check them first"
+        )
+    names = ["suspects.csv", "audit.html", *(["trusted.csv"] if doubtful else [])]
+    click.echo("\n".join(str(folder / name) for name in names))
     write_results(json_file, summary)
