@@ -56,9 +56,9 @@ def audit(
     """Find training labels that look wrong.
 
     RUN is a run of `diw train` or `diw compare`; its data are read again. OUT gets suspects.csv
-    (file and row, given and suggested label, score), trusted.csv if trusted labels are doubtful, and
-    audit.html, a page to look at suspects and to mark each as wrong, right or to be dropped. The page saves corrections.csv, which
-    `diw train --corrections` applies.
+    (file and row, given and suggested label, score), trusted.csv if trusted labels are doubtful,
+    and audit.html, a page to look at suspects and to mark each as wrong, right or to be dropped.
+    The page saves corrections.csv, which `diw train --corrections` applies.
     """
     from diw.auditing.audit import audit as audit_labels
     from diw.auditing.page import write_page
