@@ -102,10 +102,14 @@ def tidy(run: Run) -> None:
 
 
 def _differences(before: dict[str, Any], now: dict[str, Any]) -> str:
-    """`epochs 60, now 5; …`, the first few."""
+    """`epochs 60, now 5; …`, the first few.
+
+    Files that changed come first: the recipe may follow from them.
+    """
+    old, new = (json.loads(json.dumps(spec.get("files", {}))) for spec in (before, now))
     flat_before, flat_now = _flat(before), _flat(now)
     names = [n for n in {**flat_before, **flat_now} if flat_before.get(n) != flat_now.get(n)]
-    if not names:
+    if not names or (old.keys() == new.keys() and old != new):
         return "of the same files before they changed"
     if "method" in names:
         names = ["method"]
