@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from diw.cli.options import Trained, json_option, say_notes, trained_options, write_results
+from diw.cli.options import NetworkOptions, json_option, network_options, say_notes, write_results
 from diw.errors import UsageError
 from diw.records import Run, find_run
 from diw.reports.table import Cell, Column, Table, make_table, number_cell, show, text_cell
@@ -33,10 +33,10 @@ WIDTH = 80
 @click.argument("run", type=click.Path(path_type=Path))
 @click.argument("file", type=click.Path(path_type=Path), required=False)
 @click.option("--label", metavar="COLUMN", help="Labels, if not named as in training.")
-@trained_options
+@network_options
 @json_option
 def evaluate(
-    run: Path, file: Path | None, label: str | None, json_file: Path | None, trained: Trained
+    run: Path, file: Path | None, label: str | None, json_file: Path | None, network: NetworkOptions
 ) -> None:
     """Print accuracy, accuracy per class and the confusion matrix.
 
@@ -47,14 +47,14 @@ def evaluate(
     if file is None and label is not None:
         raise UsageError("label: goes with a FILE; the run's own test data have their labels")
     found = find_run(run)
-    predictor = trained.predictor(found)
+    predictor = network.predictor(found)
     if file is None:
         data, source = _own_test(found)
     else:
-        data, notes = predictor.read_labelled(file, label, text_encoding=trained.text_encoding)
+        data, notes = predictor.read_labelled(file, label, text_encoding=network.text_encoding)
         source = str(file)
-        say_notes(notes, trained.verbose)
-    scores = predictor.score(data, trained.batch_size)
+        say_notes(notes, network.verbose)
+    scores = predictor.score(data, network.batch_size)
     click.echo(f"{source}: {scores.rows:,} rows")
     click.echo(f"accuracy           {100 * scores.accuracy:.2f}%")
     click.echo(f"balanced accuracy  {100 * scores.balanced_accuracy:.2f}%\n")

@@ -115,7 +115,7 @@ def model_options(command: Command) -> Command:
 
 
 @dataclass(frozen=True)
-class Trained:
+class NetworkOptions:
     """How a trained network is taken from a run and given rows of a file, as options say."""
 
     batch_size: int
@@ -133,18 +133,18 @@ class Trained:
         return Predictor.load(run, where, model=self.model, trust_model=self.trust_model)
 
 
-def trained_options(command: Callable[..., None]) -> Callable[..., None]:
-    """The options of verbs that give rows to a trained network; the verb gets them as `trained`."""
-    names = [field.name for field in fields(Trained)]
+def network_options(command: Callable[..., None]) -> Callable[..., None]:
+    """The options of verbs that give rows to a trained network; the verb gets them as `network`."""
+    names = [field.name for field in fields(NetworkOptions)]
 
     @wraps(command)
-    def with_trained(**options: Any) -> None:
-        command(trained=Trained(**{name: options.pop(name) for name in names}), **options)
+    def with_network(**options: Any) -> None:
+        command(network=NetworkOptions(**{name: options.pop(name) for name in names}), **options)
 
     rows = click.option(
         "--batch-size", type=COUNT, default=256, show_default=True, help="Rows per forward."
     )
-    found = device_option()(model_options(with_trained))
+    found = device_option()(model_options(with_network))
     return rows(encoding_option(verbose_option(found)))
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from diw.cli.options import FILE, Trained, say_notes, trained_options, writable_file
+from diw.cli.options import FILE, NetworkOptions, network_options, say_notes, writable_file
 from diw.errors import UsageError
 from diw.records import find_run
 
@@ -27,8 +27,8 @@ MANY = 20
 @click.argument("run", type=click.Path(path_type=Path))
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--out", type=FILE, required=True, help="A .csv, .parquet or .npz file.")
-@trained_options
-def predict(run: Path, file: Path, out: Path, trained: Trained) -> None:
+@network_options
+def predict(run: Path, file: Path, out: Path, network: NetworkOptions) -> None:
     """Write the predicted class and the class probabilities of every row of FILE.
 
     RUN is a run of `diw train` or `diw compare`, or a folder that holds one. FILE is read as the
@@ -41,11 +41,11 @@ def predict(run: Path, file: Path, out: Path, trained: Trained) -> None:
     writable_file(out, "out")
     if out.exists() and file.exists() and out.samefile(file):
         raise UsageError(f"out: {out} is the file that is read; choose another name")
-    predictor = trained.predictor(find_run(run))
-    rows = predictor.read(file, text_encoding=trained.text_encoding)
-    say_notes(rows.notes, trained.verbose)
+    predictor = network.predictor(find_run(run))
+    rows = predictor.read(file, text_encoding=network.text_encoding)
+    say_notes(rows.notes, network.verbose)
     classes = predictor.encoding.classes
-    batches = _shown(predictor.probabilities(rows.inputs, trained.batch_size), len(rows.inputs))
+    batches = _shown(predictor.probabilities(rows.inputs, network.batch_size), len(rows.inputs))
     counts = write_predictions(out, batches, classes, rows.names).tolist()
     click.echo(f"{len(rows.inputs):,} rows of {file} to {out}")
     found = sorted(zip(counts, classes, strict=True), key=lambda pair: -pair[0])
