@@ -19,21 +19,21 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from benchmarks.does_it_pay import write_files
 from benchmarks.measuring import machine
+from benchmarks.pay_cells import Cell, setting, write_files
 from diw.auditing import audit
 from diw.data.split import Split
 from diw.diagnostics import auroc, average_precision
 from diw.experiments.execute import execute
-from diw.experiments.fitting import fit_recipe, held_out_share
 from diw.experiments.learners import learners
-from diw.experiments.sources import load_split, stamp, with_method
+from diw.experiments.sources import load_split, with_method
 from diw.models import make_model
 from diw.records import RunSpec, write_json
 from diw.records.spec import DEFAULT_METHOD
 
 RESULTS = Path(__file__).parent / "results" / "label-errors.json"
 SETS = {"images": "lenet5", "digits": "mlp", "medical": "mlp", "churn": "mlp"}
+NOISE = "symmetric:0.35"
 SEEDS = 3
 FOLDS = 4
 
@@ -42,20 +42,8 @@ Scores = dict[str, NDArray[np.float64]]
 
 def contenders(name: str, seed: int, folder: Path) -> tuple[Scores, NDArray[np.bool_]]:
     """Scores by contender, and which labels are wrong, of the rows that are not trusted."""
-    wrong = write_files(name, seed, folder / "data")
-    paths = {part: str(folder / "data" / f"{part}.npz") for part in ("train", "trusted", "test")}
-    spec = stamp(
-        RunSpec(
-            data=paths["train"],
-            trusted=paths["trusted"],
-            test=paths["test"],
-            seed=seed,
-            model=SETS[name],
-        )
-    )
-    split = load_split(spec)
-    share = held_out_share(len(split.trusted))
-    spec = RunSpec(**{**vars(spec), "recipe": fit_recipe(len(split.train), {}), "selection": share})
+    wrong = write_files(Cell(name, NOISE), seed, folder / "data")
+    spec = setting(folder / "data", seed, SETS[name])
     run = execute(with_method(spec, DEFAULT_METHOD), folder / "runs")
     split = load_split(spec)
     own = split.rows.numpy() < len(wrong)

@@ -64,7 +64,8 @@ def test_the_readmes_table_is_the_committed_one() -> None:
     assert all(line in result for line in lines)
 
 
-def test_the_page_of_findings_is_what_the_results_say() -> None:
-    script = ROOT / "scripts" / "write_findings.py"
+@pytest.mark.parametrize("name", ["findings", "pays"])
+def test_pages_that_are_written_are_what_the_results_say(name: str) -> None:
+    script = ROOT / "scripts" / f"write_{name}.py"
     written = runpy.run_path(str(script))["page"]()
-    assert (ROOT / "docs" / "findings.md").read_text(encoding="utf-8") == written
+    assert (ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8") == written
