@@ -16,10 +16,10 @@ from diw.reports.suspicion import (
 
 
 def test_the_score_is_what_its_equation_says() -> None:
-    losses = np.array([[5.0, 10.0], *[[0.0, 5.0]] * 3])
+    losses = np.array([[1.0, 2.0], *[[0.0, 1.0]] * 3]) / 0.3
     right = [3 / 4 + np.exp(-1) / 4, (3 * np.exp(-1) + np.exp(-2)) / 4]
     assert loss_scores(losses) == pytest.approx(1 - np.array(right))
-    opinion = with_opinion(np.array([0.5, 0.5]), np.array([1.0, 1e-5]), 0.2)
+    opinion = with_opinion(np.array([0.5, 0.5]), np.array([1.0, 0.1]), 0.2)
     assert opinion == pytest.approx([0.4, 0.4 + 0.2 * 0.9])
 
 
@@ -33,7 +33,7 @@ def test_scores_are_between_zero_and_one_and_follow_their_samples(losses, order)
 
 def test_epochs_that_did_not_see_a_sample_do_not_count() -> None:
     losses = np.array([[1.0, 2.0], [np.nan, 2.0], [1.0, np.nan]])
-    assert loss_scores(losses) == pytest.approx(1 - np.exp([-0.2, -0.4]))
+    assert loss_scores(losses) == pytest.approx(1 - np.exp([-0.3, -0.6]))
 
 
 def test_mean_weights_leave_out_epochs_of_equal_weights() -> None:

@@ -2,7 +2,7 @@
 
 A network learns right labels first. So the losses of a sample over all epochs say more than those
 at any one time: a wrong label has a low probability p = exp(−ℓ) early on, and with weights later,
-too. The score is 1 − mean p^0.2 over the epochs. A mean of p itself would forget how small a small
+too. The score is 1 − mean p^0.3 over the epochs. A mean of p itself would forget how small a small
 p is, which tells pair flips from hard samples; a mean of ℓ lets a single epoch decide. This was
 chosen by measurement (docs/audit.md).
 """
@@ -15,13 +15,13 @@ from diw.errors import UsageError
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-POWER = 0.2
+POWER = 0.3
 SUSPECT = 0.5
 """The score from which on a sample is a suspect, where there is no estimate of how many."""
 
 
 def loss_scores(losses: ArrayLike, kept: int | None = None) -> Floats:
-    """(n,) 1 − mean over epochs of exp(−0.2 ℓ), in [0, 1): high where a label looks wrong.
+    """(n,) 1 − mean over epochs of exp(−0.3 ℓ), in [0, 1): high where a label looks wrong.
 
     Args:
         losses: (epochs, n) cross entropies of the given labels; NaN where a sample was not seen.
@@ -37,14 +37,14 @@ def loss_scores(losses: ArrayLike, kept: int | None = None) -> Floats:
 def with_opinion(scores: Floats, probability: Floats, share: float) -> Floats:
     """(n,) scores that also count what another classifier says of the given labels.
 
-    (1 − a) s + a (1 − p^0.2)
+    (1 − a) s + a (1 − p)
 
     Args:
         scores: s, (n,) of the samples' histories.
         probability: p, (n,) of the given label by a classifier fitted without the sample.
         share: a, how much that counts.
     """
-    return (1 - share) * scores + share * (1 - probability**POWER)
+    return (1 - share) * scores + share * (1 - probability)
 
 
 def weight_scores(weights: ArrayLike) -> Floats:
