@@ -305,3 +305,33 @@ def test_labels_are_not_matched_unless_asked_for(tmp_path: Path, capsys) -> None
     assert code == 2
     assert "--label: " in error
     assert "has no column 'no'" in error
+
+
+def test_labels_are_not_matched_in_parts_either(tmp_path: Path, capsys) -> None:
+    pyarrow, parquet = (pytest.importorskip(name) for name in ("pyarrow", "pyarrow.parquet"))
+    rng = np.random.default_rng(0)
+    for name, n, share in (("folder/a.parquet", 90, 0.2), ("b.parquet", 40, 0.8)):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        columns = {"x": rng.normal(share, 1, n), "z": rng.normal(size=n)}
+        columns["label"] = (rng.random(n) < share).astype(int)
+        parquet.write_table(pyarrow.table(columns), tmp_path / name)
+    parquet.write_table(pyarrow.table({"x": [0.0, 1.0], "z": [1.0, 0.0]}), tmp_path / "c.parquet")
+    out = tmp_path / "w.npy"
+
+    def weights(train: str, trusted: str, *more: str) -> tuple[np.ndarray, str]:
+        options = ("--out", out, "--ridge", "0.1", "--rank", "120", *more)
+        code, _, said = run(tmp_path / train, tmp_path / trusted, *options, capsys=capsys)
+        assert code == 0, said
+        return np.load(out), said
+
+    parts, said = weights("folder", "b.parquet")
+    assert "left out: it holds the labels; --keep-label matches it" in said
+    whole, _ = weights("folder/a.parquet", "b.parquet")
+    np.testing.assert_allclose(parts, whole, rtol=0, atol=1e-5)
+    assert np.array_equal(parts, weights("folder", "b.parquet", "--drop", "label")[0])
+    assert not np.allclose(parts, weights("folder", "b.parquet", "--keep-label")[0])
+    weights("folder", "c.parquet")  # trusted rows need no labels
+    files = (tmp_path / "folder", tmp_path / "b.parquet", "--out", out)
+    code, _, error = run(*files, "--label", "no", capsys=capsys)
+    assert code == 2
+    assert "has no column 'no'" in error

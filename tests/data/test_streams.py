@@ -26,10 +26,19 @@ def read(parts):
 
 def test_a_folder_of_tables_is_read_in_the_order_of_names(tmp_path, values, monkeypatch) -> None:
     monkeypatch.setattr(streams, "PART_VALUES", 10)
+    monkeypatch.setattr(streams, "GROUP_VALUES", 10)
     write_table(tmp_path / "2.parquet", values[25:], label=["x"] * 15)
     write_table(tmp_path / "1.parquet", values[:25], label=["x"] * 25)
     parts = find_parts(tmp_path, ["label"])
     assert max(part.rows for part in parts) == 5
+    np.testing.assert_array_equal(read(parts), values)
+
+
+def test_a_row_group_of_moderate_size_is_read_at_once(tmp_path, values, monkeypatch) -> None:
+    monkeypatch.setattr(streams, "PART_VALUES", 6)
+    write_table(tmp_path / "1.parquet", values)
+    parts = find_parts(tmp_path)
+    assert [part.rows for part in parts] == [7] * 5 + [5]
     np.testing.assert_array_equal(read(parts), values)
 
 

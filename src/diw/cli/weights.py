@@ -129,7 +129,10 @@ def weights(
         if solver != "kmm":
             raise UsageError(f"estimator: {solver} needs all of TRAIN in memory; only kmm does not")
         with warnings.catch_warnings():
-            summary = _in_parts(train, trusted, out, drop, raw, scheduler, timeout, settings)
+            labels = () if keep_label else _labels(train, label, drop)
+            summary = _in_parts(
+                train, trusted, out, (drop, labels), raw, scheduler, timeout, settings
+            )
         _say_summary(summary, out, json_file)
         return
     import numpy as np
@@ -176,9 +179,20 @@ def _is_large(train: Path) -> bool:
     return train.is_dir() or (array and train.is_file() and train.stat().st_size > LARGE)
 
 
+def _labels(train: Path, label: str | None, drop: tuple[str, ...]) -> tuple[str, ...]:
+    """The column of labels, which is not matched; says so."""
+    from diw.data.streams import label_column
+
+    name = label_column(train, label)
+    if name is None or name in drop:
+        return ()
+    say([f"{train}: column {name!r} left out: it holds the labels; --keep-label matches it"])
+    return (name,)
+
+
 def _in_parts(
-    train: Path, trusted: Path, out: Path, drop: tuple[str, ...], raw: bool, scheduler: str | None,
-    timeout: float | None, settings: dict[str, Any],
+    train: Path, trusted: Path, out: Path, left_out: tuple[tuple[str, ...], tuple[str, ...]],
+    raw: bool, scheduler: str | None, timeout: float | None, settings: dict[str, Any],
 ) -> dict[str, Any]:  # fmt: skip
     """Match a training set that is read in parts, here or on a cluster; the summary."""
     from contextlib import ExitStack
@@ -193,7 +207,7 @@ def _in_parts(
 
     if out.suffix.lower() != ".npy":
         raise UsageError(f"out: rows that are read in parts get weights as .npy, not {out.name}")
-    parts, theirs = find_parts(train, drop), find_parts(trusted, drop)
+    parts, theirs = find_parts(train, *left_out), find_parts(trusted, *left_out)
     if (parts[0].columns is None) != (theirs[0].columns is None):
         raise UsageError(f"{trusted}: give both as arrays, or both as tables, like {train}")
     if parts[0].columns != theirs[0].columns:

@@ -4,6 +4,7 @@ They are read in parts, each by whoever works on it, so a part holds no values: 
 how they are scaled and where their weights go.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,12 +13,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from diw.data.tables import find_label
 from diw.errors import UsageError, one_line
 
 FloatArray = NDArray[np.float64]
 
 PART_VALUES = 1 << 22
 """Numbers of a part: 32 MiB as float64."""
+GROUP_VALUES = 1 << 25
+"""Numbers of a row group of a Parquet file that is one part: 256 MiB. A group is read as a whole,
+so that cutting it costs as many readings as it has parts."""
+NUMBERS = re.compile(r"u?int\d+$|(halffloat|float|double)$|bool$")
+"""Types of Parquet columns."""
 LARGEST = 1e100
 """Numbers beyond this are refused: their squares are not numbers."""
 
@@ -79,16 +86,48 @@ class FilePart:
             raise UsageError(f"{self.path}: cannot be read: {one_line(error)}") from None
         table = table.slice(self.start, self.rows)
         columns = [table.column(name).to_numpy() for name in self.columns or ()]
-        return np.column_stack(columns).astype(np.float64)
+        return np.column_stack(columns).astype(np.float64, copy=False)
 
 
-def find_parts(path: Path, drop: Sequence[str] = ()) -> list[FilePart]:
+def find_parts(path: Path, drop: Sequence[str] = (), labels: Sequence[str] = ()) -> list[FilePart]:
     """The parts of an `.npy` file, or of a folder of `.npy` or `.parquet` files, by name.
 
     Args:
         path: The file or the folder.
         drop: Columns of Parquet files that are not to be matched.
+        labels: More of them, which need not be there.
     """
+    parts: list[FilePart] = []
+    files, shape = _files(path), None
+    for file in files:
+        array = file.suffix.lower() == ".npy"
+        found = _of_array(file) if array else _of_table(file, drop, labels)
+        kind = found[0].columns or _mapped(file).shape[1:] if found else shape
+        if shape is not None and kind != shape:
+            raise UsageError(f"{file}: has other columns than {files[0].name}")
+        shape = kind
+        parts += found
+    if not parts:
+        raise UsageError(f"{path}: it has no rows")
+    return parts
+
+
+def label_column(path: Path, label: str | None) -> str | None:
+    """The column of Parquet files that holds labels, by its name or a usual one; None if none does.
+
+    It is not matched, unless it is the only one.
+    """
+    file = _files(path)[0]
+    if file.suffix.lower() == ".npy":
+        return None
+    columns = _schema(file)[0].names
+    if label is not None and label not in columns:
+        raise UsageError(f"label: {path} has no column {label!r}; it has {', '.join(columns)}")
+    return find_label(label, columns) if len(columns) > 1 else None
+
+
+def _files(path: Path) -> list[Path]:
+    """The file, or those of the folder, by name."""
     files = [path]
     if path.is_dir():
         files = sorted(f for f in path.iterdir() if f.suffix.lower() in (".npy", ".parquet"))
@@ -98,18 +137,7 @@ def find_parts(path: Path, drop: Sequence[str] = ()) -> list[FilePart]:
             raise UsageError(f"{path}: holds both .parquet and .npy files; give one kind")
     elif path.suffix.lower() not in (".npy", ".parquet"):
         raise UsageError(f"{path}: only .npy and .parquet are read in parts")
-    parts: list[FilePart] = []
-    shape: Any = None
-    for file in files:
-        found = _of_array(file) if file.suffix.lower() == ".npy" else _of_table(file, drop)
-        kind = found[0].columns or _mapped(file).shape[1:] if found else shape
-        if shape is not None and kind != shape:
-            raise UsageError(f"{file}: has other columns than {files[0].name}")
-        shape = kind
-        parts += found
-    if not parts:
-        raise UsageError(f"{path}: it has no rows")
-    return parts
+    return files
 
 
 def standardised(parts: Sequence[FilePart], moments: Sequence[tuple[FloatArray, ...]]) -> Any:
@@ -170,35 +198,39 @@ def _of_array(path: Path) -> list[FilePart]:
     return [FilePart(path, start, min(start + step, len(content))) for start in starts]
 
 
-def _of_table(path: Path, drop: Sequence[str]) -> list[FilePart]:
+def _schema(path: Path) -> tuple[Any, list[int]]:
+    """The schema of a Parquet file, and the number of rows of each row group."""
     try:
-        import pyarrow
         import pyarrow.parquet as parquet
     except ImportError:
         raise UsageError(f"{path}: needs pyarrow: install diw with the extra 'parquet'") from None
     reader: Any = parquet
-    types: Any = pyarrow.types
     if not path.is_file():
         raise UsageError(f"{path}: no such file")
     try:
         with reader.ParquetFile(path) as file:
-            schema = file.schema_arrow
             sizes = [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)]
+            return file.schema_arrow, sizes
     except Exception as error:  # pyarrow raises many kinds for damaged files
         raise UsageError(f"{path}: cannot be read: {one_line(error)}") from None
+
+
+def _of_table(path: Path, drop: Sequence[str], labels: Sequence[str]) -> list[FilePart]:
+    schema, sizes = _schema(path)
     for name in drop:
         if name not in schema.names:
             raise UsageError(f"drop: {path} has no column {name!r}")
-    columns = tuple(name for name in schema.names if name not in drop)
+    columns = tuple(name for name in schema.names if name not in (*drop, *labels))
     for name in columns:
-        kind = schema.field(name).type
-        if not (types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)):
+        kind = str(schema.field(name).type)
+        if not NUMBERS.match(kind):
             raise UsageError(
                 f"{path}: column {name!r} holds no numbers ({kind}); leave it out: --drop {name}"
             )
-    step = max(1, PART_VALUES // max(1, len(columns)))
-    return [
-        FilePart(path, start, min(start + step, rows), columns, group)
-        for group, rows in enumerate(sizes)
-        for start in range(0, rows, step)
-    ]
+    parts: list[FilePart] = []
+    for group, rows in enumerate(sizes):
+        most = GROUP_VALUES if rows * len(columns) <= GROUP_VALUES else PART_VALUES
+        step = max(1, most // max(1, len(columns)))
+        for start in range(0, rows, step):
+            parts.append(FilePart(path, start, min(start + step, rows), columns, group))
+    return parts

@@ -4,7 +4,7 @@ import csv
 import gzip
 import zlib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
@@ -45,13 +45,20 @@ class TableFile:
 
     def label_column(self, label: str | None, *, required: bool) -> str | None:
         """The name of the label column: `label`, or the only column with a usual name."""
-        found = [name for name in ([label] if label else LABELS) if name in self.columns]
-        if len(found) == 1:
-            return found[0]
+        found = find_label(label, self.columns)
+        if found is not None:
+            return found
         if required:
             wrong = f"no column {label!r}" if label else "say which column is the label"
             raise UsageError(f"{self.source}: {wrong}; columns are {', '.join(self.columns)}")
         return None
+
+
+def find_label(label: str | None, columns: Iterable[str]) -> str | None:
+    """The name of the label column: `label`, or the only one of `columns` with a usual name."""
+    there = set(columns)
+    found = [name for name in ([label] if label else LABELS) if name in there]
+    return found[0] if len(found) == 1 else None
 
 
 def read_csv(path: Path, text_encoding: str | None = None) -> TableFile:

@@ -305,7 +305,7 @@ class DIWClassifier(ClassifierMixin, _Learner):
                 raise UsageError("y: holds one class only; a classifier needs at least two")
         unknown = ~np.isin(y, self.classes_)
         if unknown.any():
-            raise UsageError(f"y_trusted: {y[unknown][0]!r} is not a class of y")
+            raise UsageError(f"y_trusted: {str(y[unknown][0])!r} is not a class of y")
         return np.searchsorted(self.classes_, y)
 
     def _hold_out(self, targets: NDArray[Any], seed: int) -> NDArray[np.int64]:

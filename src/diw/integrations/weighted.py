@@ -80,8 +80,9 @@ class Weighted(MetaEstimatorMixin, BaseEstimator):
         return getattr(inner, name)
 
     def get_metadata_routing(self) -> Any:
-        """What `fit` passes on, for scikit-learn's metadata routing."""
+        """What `fit` and `score` pass on, for scikit-learn's metadata routing."""
         mapping = MethodMapping().add(caller="fit", callee="fit")
+        mapping.add(caller="score", callee="score")
         router = MetadataRouter(owner=self).add_self_request(self)
         return router.add(estimator=self.estimator, method_mapping=mapping)
 
