@@ -22,8 +22,8 @@ from benchmarks.alone import run_alone
 
 LOSSES = (10**6, 10**7, 10**8)
 TABLES = (10**5, 10**6, 10**7)
-ON_WORKERS = {1: (10**7, 10**8), 20: (10**6,)}
-"""Sizes that are also measured on workers, by the number of columns; smaller ones are one part."""
+ON_WORKERS = {1: (10**6, 10**7), 20: (10**6,)}
+"""Sizes that are also measured on workers, by the number of columns; 10⁶ values are one part."""
 COLUMNS = 20
 MEMORY = 3.0
 """GiB, at most."""

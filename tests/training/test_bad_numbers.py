@@ -3,7 +3,9 @@
 import math
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
@@ -12,12 +14,14 @@ from diw.data import Bundle, Dataset
 from diw.data.dataset import TensorInputs
 from diw.data.split import make_split
 from diw.errors import RunError
+from diw.objective import Objective
 from diw.records import Recipe, Run
 from diw.training import Training
 from diw.weighting import make
+from tests.own_data import done
 from tests.problems import tiny_training
 
-METHODS = ("uniform", "diw", "reweight", "siw-l")
+METHODS = ("uniform", "diw", "reweight", "siw-l", "remember")
 
 
 def training_on(
@@ -28,7 +32,7 @@ def training_on(
     *,
     classes: int = 3,
     network: Callable[[], nn.Module] | None = None,
-    **recipe: int,
+    **recipe: Any,
 ) -> Training:
     """Two epochs on these rows, of which the first few are trusted."""
     names = tuple(map(str, range(classes)))
@@ -60,16 +64,47 @@ def assert_defined(training: Training) -> None:
         (torch.ones(40, 4), torch.arange(40) % 3, {}),  # all rows the same
         (torch.zeros(40, 4), torch.arange(40) % 3, {}),
         (torch.randn(40, 4), torch.arange(40) % 3, {"trusted": 1}),
+        (torch.randn(40, 4), torch.arange(40) % 3, {"trusted": [0, 3, 6, 9]}),
+        (torch.randn(40, 4) * torch.tensor([1.0, 0, 0, 0]), torch.arange(40) % 3, {}),
         (torch.randn(40, 4), torch.arange(40) % 3, {"batch_size": 1, "trusted_batch_size": 1}),
         (torch.randn(33, 4), torch.arange(33) % 3, {}),  # the last batch has one row
         (torch.randn(40, 4), torch.arange(40) % 40, {"classes": 10_000}),
         (1e4 * torch.randn(40, 4), torch.arange(40) % 3, {}),
     ],
-    ids=["same", "zero", "one trusted", "batch of one", "last of one", "classes", "large"],
+    ids=[
+        "same",
+        "zero",
+        "one trusted",
+        "one class",
+        "constant",
+        "batch of one",
+        "last of one",
+        "classes",
+        "large",
+    ],
 )
 def test_odd_data_give_a_defined_result(method, inputs, targets, more, tmp_path) -> None:
     torch.manual_seed(0)
     assert_defined(training_on(tmp_path, inputs, targets, method, **more))
+
+
+def test_half_precision_in_files_and_in_a_loop(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    X = np.random.default_rng(0).normal(size=(60, 4)).astype(np.float16)
+    y = (X[:, 0] > 0).astype(int)
+    np.savez("train.npz", X=X[:40], y=y[:40])
+    np.savez("trusted.npz", X=X[40:], y=y[40:])
+    own = ("--data", "train.npz", "--trusted", "trusted.npz", "--model", "mlp", "--device", "cpu")
+    done("train", *own, "--epochs", "1", "--method", "diw", "--out", "run")
+    assert Run(Path("run")).verify()
+    inputs, targets = torch.from_numpy(X), torch.from_numpy(y)
+    network = nn.Linear(4, 2).half()
+    objective = Objective(network, "diw", (inputs[40:], targets[40:]))
+    objective.start_epoch(2)
+    result = objective((inputs[:40], targets[:40]))
+    assert torch.isfinite(result.loss)
+    assert result.weights.dtype == torch.float32
+    assert result.weights.mean() == pytest.approx(1)
 
 
 class Exploding(nn.Module):
