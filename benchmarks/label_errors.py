@@ -77,7 +77,10 @@ def network_probabilities(spec: RunSpec, split: Split, steps: int) -> NDArray[np
     for turn in range(FOLDS):
         rows = torch.nonzero(fold != turn).flatten()
         model = make_model(spec.model, shape=split.train.shape, num_classes=k, seed=spec.seed)
-        optimizer = torch.optim.AdamW(model.parameters(), lr=spec.recipe.lr, weight_decay=0.01)
+        recipe = spec.recipe
+        optimizer = torch.optim.AdamW(
+            model.parameters(), lr=recipe.lr, weight_decay=recipe.weight_decay
+        )
         each = max(1, steps // FOLDS)
         schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, each)
         model.train()
