@@ -61,8 +61,11 @@ def test_marks_by_mouse_and_key_survive_a_reload_and_are_saved(page_file, tmp_pa
         page.keyboard.press("2")  # row 3 is of class 0, and is wrong: a cat
         done = "4 of 80 marked: 2 wrong, 1 right, 1 to drop"
         api.expect(page.locator("#done")).to_have_text(done)
-        page.wait_for_timeout(1000)  # the browser writes its storage behind the page's back
-        page.reload()
+        for _ in range(30):  # the browser writes its storage behind the page's back
+            page.wait_for_timeout(1000)
+            page.reload()
+            if page.locator("#done").text_content() == done:
+                break
         api.expect(page.locator("#done")).to_have_text(done)
         page.select_option("#state", "marked")
         assert cards.count() == 4
