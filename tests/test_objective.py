@@ -292,6 +292,13 @@ def test_bad_batch_and_epoch() -> None:
         objective.start_epoch(0)
 
 
+def test_pretrain_is_a_function() -> None:
+    inputs, targets = torch.randn(8, 3), torch.zeros(8, dtype=torch.long)
+    network = torch.nn.Linear(3, 2)
+    with pytest.raises(UsageError, match="pretrain: give a function"):
+        diw.Objective(network, "siw-l", (inputs, targets), pretrain=network.state_dict())  # pyright: ignore[reportArgumentType]
+
+
 def test_a_wrapped_model_given_at_the_start_runs_the_training_forward() -> None:
     model = plain_network()
     calls = []

@@ -136,6 +136,10 @@ class Objective:
                 raise UsageError("trusted: give the trusted samples: trusted=(inputs, targets)")
             criterion = criterion or cross_entropy
             trusted_criterion = trusted_criterion or criterion
+            if pretrain is not None and not callable(pretrain):
+                raise UsageError(
+                    "pretrain: give a function that takes a number of epochs and returns a network"
+                )
             if unit == "sample":  # tokens are picked out of the logits before the criterion
                 to_logits = outputs_to_logits or logits_of
                 criterion = OfLogits(criterion, to_logits)
