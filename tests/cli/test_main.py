@@ -132,6 +132,7 @@ main.main([])
 
 REPLACED = """
 import os, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may start jobs that ignore it
 from diw.cli import main
 
 def verb(*_, **__):  # as the extension that reads model.safetensors does
