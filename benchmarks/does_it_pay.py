@@ -73,8 +73,6 @@ def others(
         for rows in ("all rows", "trusted rows", *OURS, "cleanlab")
         if f"{name}, {rows}" not in known
     ]
-    if cell.data == "images":  # 36 fits of a support vector machine to 784 columns
-        pending = [(name, rows) for name, rows in pending if rows != "cleanlab"]
     if not pending:
         return
     wrong, base = prepared(cell, seed, work)
@@ -101,11 +99,11 @@ def others(
 
 
 def contenders(cell: Cell, seed: int) -> dict[str, Any]:
-    """New learners by name: SVC on small images, and alone on those with 784 columns."""
+    """New learners by name, on images a support vector machine among them."""
     from sklearn.svm import SVC
 
     svc = {"SVC": SVC()} if cell.data in ("digits", "images") else {}
-    return svc if cell.data == "images" else {**learners(seed), **svc}
+    return {**learners(seed), **svc}
 
 
 def _cleanlab(

@@ -6,7 +6,13 @@ from scipy.spatial.distance import cdist
 
 from diw.errors import MatchingError
 from diw.matching import KLIEP, ULSIF, kliep, kmm, ulsif
-from diw.matching.ratios import largest_likelihood, left_out_error
+from diw.matching.ratios import (
+    Features,
+    largest_likelihood,
+    left_out_errors,
+    left_out_likelihoods,
+    spread_out,
+)
 from diw.seeding import numpy_generator
 
 RNG = np.random.default_rng(1)
@@ -43,20 +49,23 @@ def test_the_error_left_out_is_that_of_models_fitted_again(sizes):
     generator = numpy_generator(0, "pairs left out")
     count = min(n, m)
     ours, theirs = generator.permutation(n)[:count], generator.permutation(m)[:count]
-    for i, j in zip(ours, theirs, strict=True):
-        alpha = fitted(np.delete(A, i, 0), np.delete(T, j, 0), 0.2)
-        values.append(0.5 * (A[i] @ alpha) ** 2 - T[j] @ alpha)
-    assert left_out_error(A, T, 0.2) == pytest.approx(np.mean(values), rel=1e-9)
+    for penalty in (0.2, 3.0):
+        errors = []
+        for i, j in zip(ours, theirs, strict=True):
+            alpha = fitted(np.delete(A, i, 0), np.delete(T, j, 0), penalty)
+            errors.append(0.5 * (A[i] @ alpha) ** 2 - T[j] @ alpha)
+        values.append(np.mean(errors))
+    assert left_out_errors(A, T, (0.2, 3.0)) == pytest.approx(values, rel=1e-9)
 
 
 def test_ulsif_chooses_what_errs_least_when_left_out():
     match = ulsif(TRAIN, TRUSTED)
     chosen = np.exp(-match.gamma * cdist(TRAIN, TRUSTED, "sqeuclidean"))
     trusted = np.exp(-match.gamma * cdist(TRUSTED, TRUSTED, "sqeuclidean"))
-    least = left_out_error(chosen, trusted, match.penalty)
-    assert match.iterations == 81
-    for penalty in (1e-3, 0.1, 10.0):
-        assert least <= left_out_error(features(TRAIN), features(TRUSTED), penalty) + 1e-2
+    least = left_out_errors(chosen, trusted, (match.penalty, 1.0))[0]
+    assert match.iterations == 54
+    others = left_out_errors(features(TRAIN), features(TRUSTED), (1e-3, 0.1, 10.0))
+    assert least <= others.min() + 1e-2
 
 
 def test_kliep_has_the_largest_likelihood():
@@ -69,6 +78,32 @@ def test_kliep_has_the_largest_likelihood():
         beta = beta * (L / (L @ beta)[:, None]).mean(0)
     theirs = -np.log(L @ beta).mean()
     assert theirs - 1e-4 <= match.objective <= theirs + 1e-12
+
+
+def test_centres_are_spread_out():
+    values = RNG.normal(size=(400, 3))
+    chosen = values[spread_out(values, 30)]
+    assert len(np.unique(chosen, axis=0)) == 30
+    reach = cdist(values, chosen).min(1).max()
+    apart = cdist(chosen, chosen)[np.triu_indices(30, 1)].min()
+    assert reach <= apart  # what makes a farthest-first choice: all are near, none is wasted
+    assert spread_out(np.repeat(values[:2], 50, axis=0), 30).size == 2  # equal values once
+
+
+def test_a_value_left_out_is_no_centre_of_its_model():
+    """With kernels as narrow as this a value is likely under its own centre alone."""
+    values = 10.0 * np.arange(40.0)[:, None]
+    every = np.exp(-cdist(values, values, "sqeuclidean"))
+    scores = left_out_likelihoods(Features(1.0, every, every, np.arange(40)))
+    assert scores.max() < np.log(1e-20)
+
+
+def test_kliep_narrows_the_kernel_where_that_is_clearly_likelier():
+    rng = np.random.default_rng(5)
+    train = rng.normal(size=(600, 1))
+    smooth = rng.normal(0.3, 1.0, (300, 1))
+    comb = 0.5 * rng.integers(-3, 4, (300, 1)) + rng.normal(0, 0.05, (300, 1))
+    assert kliep(train, comb).gamma >= 8 * kliep(train, smooth).gamma
 
 
 def test_kliep_satisfies_the_conditions_of_optimality():

@@ -15,18 +15,25 @@ def gaussian(a: Array, b: Array, gamma: float, norms: Array | None = None) -> Ar
 
     `norms` are the ‖a_i‖², for a caller that has them.
     """
-    if a.shape[1] == 1:
-        kernel = a - b[:, 0]
-        kernel *= kernel
-    else:
-        # Rounding moves γ‖a − b‖² by about 1e-16·γ‖a‖². Where that is too much, the
-        # distances that matter (a kernel value above 1e-20) are computed from differences.
-        others = (b * b).sum(1)
-        exact = gamma * float(others.max()) > _EXACT
-        kernel = squared_distances(a, b, 46.0 / gamma if exact else -1.0, norms, others)
+    kernel = distances_for(a, b, gamma, gamma, norms)
     kernel *= -gamma
     backend_of(kernel).exp_(kernel)
     return kernel
+
+
+def distances_for(
+    a: Array, b: Array, least: float, most: float, norms: Array | None = None
+) -> Array:
+    """‖a_i − b_j‖², as exact as kernels with γ from `least` to `most` need them."""
+    if a.shape[1] == 1:
+        squares = a - b[:, 0]
+        squares *= squares
+        return squares
+    # Rounding moves γ‖a − b‖² by about 1e-16·γ‖a‖². Where that is too much, the
+    # distances that matter (a kernel value above 1e-20) are computed from differences.
+    others = (b * b).sum(1)
+    exact = most * float(others.max()) > _EXACT
+    return squared_distances(a, b, 46.0 / least if exact else -1.0, norms, others)
 
 
 def rounding(gamma: float, largest: float, columns: int) -> float:

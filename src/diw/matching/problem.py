@@ -24,11 +24,14 @@ from diw.matching.backend import (
 from diw.matching.kernel import EPSILON, rounding
 from diw.matching.options import Options
 from diw.matching.width import FEATURE_RULE, LOSS_RULE, is_distance, width
+from diw.seeding import numpy_generator
 
-CENTRED_ROWS = 512  # beyond this many rows, distances from differences would be slow
+FEW_ROWS = 512  # beyond this many rows, all distances would be slow
 LARGEST_GAMMA = 1e280  # for values of magnitude one: a narrower kernel would meet underflow
 RULES = {"pgd": "quantile:0.5", "ulsif": "median", "kliep": "median"}
 """The width where none is asked for, of solvers with a rule of their own."""
+LOOKED_FOR = ("ulsif", "kliep")
+"""Solvers that look for γ; the rule only says where, so a part of the values will do."""
 FAR = 40.0  # in units of 1/√γ: exp(−40²) is 0
 
 
@@ -95,7 +98,10 @@ def make_problem(z_train: Values, z_trusted: Values, options: Options) -> Proble
         )
     z, unit = _scaled(xp, train, trusted)
     gamma = RULES.get(options.solver) if options.gamma is None else options.gamma
-    scaled, given = _gamma(gamma, z[:n], unit)
+    rows = _a_part(z[:n]) if options.gamma is None and options.solver in LOOKED_FOR else z[:n]
+    scaled, given = _gamma(gamma, rows, unit)
+    if scaled == 0 and len(rows) < n:  # equal by chance
+        scaled, given = _gamma(gamma, z[:n], unit)
     if scaled > LARGEST_GAMMA:
         z, unit = _scaled(xp, *_drawn_together(xp, train, trusted, given))
         scaled = given * unit * unit
@@ -137,9 +143,9 @@ def _scaled(xp: Backend, train: Array, trusted: Array) -> tuple[Array, float]:
     z = xp.empty(n + len(trusted), *train.shape[1:])
     z[:n] = train
     z[n:] = trusted
-    if z.ndim == 2 and len(z) > CENTRED_ROWS:
+    if z.ndim == 2 and len(z) > FEW_ROWS:
         with np.errstate(over="ignore", invalid="ignore"):
-            z -= xp.median(z[:: len(z) // CENTRED_ROWS])
+            z -= xp.median(z[:: len(z) // FEW_ROWS])
     size = magnitude(z)
     if not size < math.inf:
         for name, values in (("z_train", train), ("z_trusted", trusted)):
@@ -176,6 +182,13 @@ def _drawn_together(xp: Backend, train: Array, trusted: Array, gamma: float) -> 
         out[order] = x - x[first][cluster] + starts[cluster]
     values = xp.array(drawn.reshape(both.shape))
     return values[: len(train)], values[len(train) :]
+
+
+def _a_part(z: Array) -> Array:
+    """Up to 512 rows of `z`, always the same; all of one column, whose width takes no time."""
+    if len(z) <= FEW_ROWS or z.ndim == 1 or z.shape[1] == 1:
+        return z
+    return z[np.sort(numpy_generator(0, "kernel width").permutation(len(z))[:FEW_ROWS])]
 
 
 def _gamma(gamma: float | str | None, z: Array, unit: float) -> tuple[float, float]:
