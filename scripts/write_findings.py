@@ -32,7 +32,8 @@ def main() -> None:
 
 def page() -> str:
     """The page's text, from the kept results."""
-    parts = [_part(one) for one in catalogue().values() if one.claims]
+    listed = [one for one in catalogue().values() if not one.name.startswith("beyond")]
+    parts = [_part(one) for one in listed if one.claims]
     return HEAD + "\n".join(part for part in parts if part)
 
 
