@@ -15,10 +15,18 @@ class Cluster:
         self.folder, self.file = folder, folder / "scheduler.json"
         self.processes: list[subprocess.Popen] = []
         self._start("scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard")
-        deadline = time.monotonic() + 60
-        while not self.file.exists() and time.monotonic() < deadline:
-            time.sleep(0.05)
-        self.address = json.loads(self.file.read_text())["address"]
+        self.address = self._address(seconds=60)
+
+    def _address(self, seconds: float) -> str:
+        """Where the scheduler is, once it has written all of its file."""
+        deadline = time.monotonic() + seconds
+        while True:
+            try:
+                return json.loads(self.file.read_text())["address"]
+            except (FileNotFoundError, json.JSONDecodeError):
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(0.05)
 
     def add_worker(self, threads: int = 1) -> subprocess.Popen:
         options = ("--nthreads", str(threads), "--no-nanny", "--no-dashboard")
