@@ -114,7 +114,7 @@ def table(
     cost: bool = False,
     lowest: bool = False,
 ) -> str:
-    """Means in per cent by method and setting; the best but for `truth` is bold."""
+    """Means in per cent by method and setting; the best of several seeds (not `truth`) is bold."""
     shown = {setting: title for setting, title in settings.items() if setting in trials}
     if not shown:
         return "*Not run yet.*"
@@ -129,7 +129,8 @@ def table(
     }
     best = {
         setting: (min if lowest else max)(
-            (mean for label, (mean, _) in values.items() if label != "truth"), default=None
+            (mean for label, (mean, std) in values.items() if label != "truth" and std is not None),
+            default=None,  # one seed makes no best
         )
         for setting, values in means.items()
     }
@@ -138,7 +139,7 @@ def table(
         if label not in means[setting]:
             return Cell("–")
         mean, std = means[setting][label]
-        return number_cell(mean, std, digits=1, strong=mean == best[setting])
+        return number_cell(mean, std, digits=1, strong=mean == best[setting] and std is not None)
 
     lines: list[list[tuple[Column, Cell]]] = []
     for label in labels:
