@@ -2,10 +2,13 @@
 
 import inspect
 import sys
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
 
 import diw
 from diw.errors import DIWWarning, MatchingError
@@ -124,3 +127,29 @@ def test_scikit_learn_can_clone_it():
 
 def test_one_dimension():
     assert KMM().fit(TRAIN[:, 0], TRUSTED[:, 0]).n_features_in_ == 1
+
+
+@pytest.mark.parametrize(("rows", "inside"), [(50, {1}), (8193, {2})])
+def test_small_matches_use_one_blas_thread(
+    monkeypatch: pytest.MonkeyPatch, rows: int, inside: set[int]
+):
+    """With several, each of many small calls would wait for a thread that other work delays."""
+    module = import_module("diw.matching.kmm")
+    make_problem, seen = module.make_problem, list[set[int]]()
+
+    def numbers() -> set[int]:
+        blas = [info for info in threadpool_info() if info["user_api"] == "blas"]
+        return {info["num_threads"] for info in blas}
+
+    def watched(*arguments: Any) -> Any:
+        seen.append(numbers())
+        return make_problem(*arguments)
+
+    monkeypatch.setattr(module, "make_problem", watched)
+    losses = np.random.default_rng(0).exponential(size=rows)
+    with threadpool_limits(limits=2):
+        kmm(losses, losses[:40])
+        with pytest.raises(ValueError, match="z_train"):
+            kmm(np.array([np.nan]), losses[:40])
+        assert numbers() == {2}
+    assert seen[0] == inside

@@ -7,7 +7,9 @@ estimators solve problems of their own (penalised.py, ratios.py, isotonic.py).
 """
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, fields, replace
+from functools import cache
 from typing import Any, Self
 
 import numpy as np
@@ -16,7 +18,7 @@ from diw.matching.active_set import active_set
 from diw.matching.backend import Values
 from diw.matching.batched import solve_batched
 from diw.matching.cvxopt import solve_by_cvxopt
-from diw.matching.gram import Factor, Gram, dense, gram_of
+from diw.matching.gram import DENSE_ROWS, Factor, Gram, dense, gram_of
 from diw.matching.interior_point import interior_point
 from diw.matching.isotonic import isotonic
 from diw.matching.match import Match, Solution, certify, settled
@@ -203,23 +205,55 @@ def _names(X: Any) -> list[str] | None:
 def _match_all(pairs: Sequence[tuple[Values, Values]], options: Options) -> list[Match]:
     """Match each (z_train, z_trusted) by itself; small problems are solved side by side."""
     problems: list[Problem] = []
-    for z_train, z_trusted in pairs:  # no comprehension: its frame would hide who is warned
-        problems.append(make_problem(z_train, z_trusted, options))
-    outcomes: list[tuple[Match, bool]] = []
-    if options.solver in _OTHERS:
-        solve = _OTHERS[options.solver]
-        for (z_train, _), problem in zip(pairs, problems, strict=True):
-            outcomes.append(solve(problem, options, z_train))
-    else:
-        for (z_train, _), problem, gram, found in zip(
-            pairs, problems, *_solutions(problems, options), strict=True
-        ):
-            solution = found or _solve(problem, gram, options)
-            outcomes.append(certify(problem, gram, solution, z_train, options))
+    with _blas_threads(pairs):
+        for z_train, z_trusted in pairs:  # no comprehension: its frame would hide who is warned
+            problems.append(make_problem(z_train, z_trusted, options))
+        outcomes = _outcomes(pairs, problems, options)
     matches: list[Match] = []
     for match, solved in outcomes:
         matches.append(settled(match, solved, options, stacklevel=4))
     return matches
+
+
+def _blas_threads(pairs: Sequence[tuple[Values, Values]]) -> AbstractContextManager[Any]:
+    """One BLAS thread for small problems, whatever there is for large ones.
+
+    A match is thousands of small BLAS calls. Several threads gain little on them, and where the
+    processor has other work each call waits for the slowest thread: with two threads on two busy
+    cores 2,500 × 10 values took 30 s instead of 1 s.
+    """
+    shapes = [tuple(getattr(z, "shape", ())) for pair in pairs for z in pair]
+    small = all(shape[:1] <= (DENSE_ROWS,) for shape in shapes)
+    return _blas().limit(limits=1) if small else nullcontext()
+
+
+@cache
+def _blas() -> Any:
+    """The BLAS libraries of this process; finding them takes 8 ms, a limit 24 µs."""
+    import scipy.linalg  # noqa: F401  # pyright: ignore -- so that its BLAS is found, too
+    from threadpoolctl import ThreadpoolController  # pyright: ignore[reportMissingTypeStubs]
+
+    controller: Any = ThreadpoolController()
+    return controller.select(user_api="blas")
+
+
+def _outcomes(
+    pairs: Sequence[tuple[Values, Values]], problems: Sequence[Problem], options: Options
+) -> list[tuple[Match, bool]]:
+    """What the asked solver finds for each problem, and whether that solves it."""
+    if options.solver in _OTHERS:
+        solve = _OTHERS[options.solver]
+        return [
+            solve(problem, options, z_train)
+            for (z_train, _), problem in zip(pairs, problems, strict=True)
+        ]
+    outcomes: list[tuple[Match, bool]] = []
+    for (z_train, _), problem, gram, found in zip(
+        pairs, problems, *_solutions(problems, options), strict=True
+    ):
+        solution = found or _solve(problem, gram, options)
+        outcomes.append(certify(problem, gram, solution, z_train, options))
+    return outcomes
 
 
 def _solutions(
