@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from threadpoolctl import threadpool_info, threadpool_limits
+from threadpoolctl import threadpool_limits
 
 import diw
 from diw.errors import DIWWarning, MatchingError
@@ -138,8 +138,7 @@ def test_small_matches_use_one_blas_thread(
     make_problem, seen = module.make_problem, list[set[int]]()
 
     def numbers() -> set[int]:
-        blas = [info for info in threadpool_info() if info["user_api"] == "blas"]
-        return {info["num_threads"] for info in blas}
+        return {library["num_threads"] for library in module._blas().info()}
 
     def watched(*arguments: Any) -> Any:
         seen.append(numbers())
