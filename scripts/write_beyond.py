@@ -1,4 +1,4 @@
-"""Write docs/beyond.md and its figure: the default beside all other methods, from the kept runs.
+"""Write docs/beyond.md and its figures: the default beside all other methods, from the kept runs.
 
     python scripts/write_beyond.py
 
@@ -17,11 +17,19 @@ from diw.experiments.plan import plan
 from diw.records.spec import DEFAULT_METHOD
 from diw.reports.palette import COLOURS, INK, MUTED
 from diw.reports.statistics import mean_and_std, paired_interval
-from diw.reports.table import Cell, Column, make_table, number_cell, text_cell, to_markdown
+from diw.reports.table import (
+    Cell,
+    Column,
+    difference_cell,
+    make_table,
+    number_cell,
+    text_cell,
+    to_markdown,
+)
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "beyond.md"
-FIGURE = ROOT / "docs" / "images" / "accuracy-and-cost.png"
+FIGURES = ROOT / "docs" / "images"
 TEXT = ROOT / "scripts" / "beyond_template.md"
 STEPS = ROOT / "benchmarks" / "results" / "steps.json"
 
@@ -37,10 +45,17 @@ SETTINGS = {
     ("none", ""): "no noise",
     ("prior:0.2,100", ""): "prior 100:1",
 }
+COVARIATE = {("covariate:1", ""): "covariate"}
 SUPPORT = {
     ("support:0.2", ""): "classes",
     ("support:0.2", "trusted kept out"): "classes, trusted kept out",
     ("region:0.2", ""): "region",
+}
+SIZES = (20, 50, 100, 500, 1000)
+WRONG = (0, 2, 5, 10)
+TRUSTED = {
+    **{("symmetric:0.4", f"{size:,} trusted"): f"{size:,}" for size in SIZES},
+    **{("symmetric:0.4", f"500 trusted, {share}% wrong"): f"{share}% wrong" for share in WRONG[1:]},
 }
 
 NEAR = 1.2
@@ -53,19 +68,23 @@ Trials = Mapping[Setting, Mapping[str, Mapping[int, Mapping[str, Any]]]]
 
 
 def main() -> None:
-    """Write the page and draw the figure."""
+    """Write the page and draw the figures."""
     PAGE.write_text(page(), encoding="utf-8")
-    draw(read(STUDY), FIGURE)
+    draw_costs(read(STUDY), FIGURES / "accuracy-and-cost.png")
+    draw_trusted(read(["beyond-trusted"]), FIGURES / "trusted-samples.png")
 
 
 def page() -> str:
     """The page's text: the template with tables and counts from the kept results."""
     study, support = read(STUDY), read(["beyond-support"])
+    covariate, trusted = read(["beyond-covariate"]), read(["beyond-trusted"])
     parts = {
         "accuracy": table(study, SETTINGS, "last10_accuracy", cost=True),
         "best": table(study, SETTINGS, "best_accuracy"),
         "calibration": table(study, SETTINGS, "last10_calibration_error", lowest=True),
         "differences": differences(study),
+        "covariate": table(covariate, COVARIATE, "last10_accuracy"),
+        "trusted": table(trusted, TRUSTED, "last10_accuracy"),
         "support": table(support, SUPPORT, "last10_accuracy"),
         "runs": runs(),
         "claims": claims(),
@@ -161,22 +180,21 @@ def differences(trials: Trials) -> str:
             continue
         line = [(Column("method", "the default minus", "left"), text_cell(label))]
         for setting, title in shown.items():
-            line.append((Column(title, title), text_cell(_difference(trials[setting], label))))
+            line.append((Column(title, title), _difference(trials[setting], label)))
         lines.append(line)
     return to_markdown(make_table(lines))
 
 
-def _difference(trials: Mapping[str, Mapping[int, Mapping[str, Any]]], label: str) -> str:
+def _difference(trials: Mapping[str, Mapping[int, Mapping[str, Any]]], label: str) -> Cell:
     ours, other = trials.get(DEFAULT_METHOD, {}), trials.get(label, {})
     seeds = sorted(ours.keys() & other.keys())
     if len(seeds) < 2:
-        return "–"
-    a, b = ([100 * values[seed]["last10_accuracy"] for seed in seeds] for values in (ours, other))
+        return difference_cell(None, None)
+    a, b = ([values[seed]["last10_accuracy"] for seed in seeds] for values in (ours, other))
     low, high = paired_interval(a, b)
-    mean = sum(a) / len(a) - sum(b) / len(b)
-    words = [f"{value:+.1f}".replace("-", "−") for value in (mean, low, high)]
-    text = f"{words[0]} [{words[1]}, {words[2]}]"
-    return f"**{text}**" if low > 0 or high < 0 else text
+    return difference_cell(
+        mean_and_std(a)[0] - mean_and_std(b)[0], (low, high), strong=low > 0 or high < 0
+    )
 
 
 def runs() -> str:
@@ -211,7 +229,7 @@ def _is_ours(name: str) -> bool:
     return name.startswith("beyond")
 
 
-def draw(trials: Trials, path: Path) -> None:
+def draw_costs(trials: Trials, path: Path) -> None:
     """Mean accuracy under label noise against the cost of a step."""
     import matplotlib.pyplot as plt
 
@@ -278,6 +296,38 @@ def noise_points(trials: Trials) -> dict[str, tuple[float, float]]:
             ]
             points[label] = (cost_of(label), 100 * sum(means) / len(means))
     return points
+
+
+def draw_trusted(trials: Trials, path: Path) -> None:
+    """Accuracy against the number of trusted samples, and against the share of wrong ones."""
+    import matplotlib.pyplot as plt
+
+    from diw.reports.paper.style import DPI, WIDTH, styled
+
+    few = {float(size): f"{size:,} trusted" for size in SIZES}
+    bad = {float(share): f"500 trusted, {share}% wrong" for share in WRONG}
+    bad[0.0] = few[500.0]
+    with styled():
+        figure, axes = plt.subplots(1, 2, figsize=(WIDTH, 2.6), sharey=True, layout="constrained")
+        for axis, variants in zip(axes, (few, bad), strict=True):
+            for label, colour in ((DEFAULT_METHOD, COLOURS[0]), ("uniform", MUTED)):
+                points = {
+                    place: mean_and_std([100 * row["last10_accuracy"] for row in seeds.values()])
+                    for place, variant in variants.items()
+                    if (seeds := trials.get(("symmetric:0.4", variant), {}).get(label))
+                }
+                means = [mean for mean, _ in points.values()]
+                spreads = [std or 0.0 for _, std in points.values()]
+                axis.errorbar(list(points), means, spreads, color=colour, marker="o", label=label)
+        axes[0].set_xscale("log")
+        axes[0].set_xticks(SIZES, [f"{size:,}" for size in SIZES])
+        axes[0].minorticks_off()
+        axes[0].set_xlabel("trusted samples")
+        axes[0].set_ylabel("accuracy, %")
+        axes[1].set_xticks(WRONG)
+        axes[1].set_xlabel("wrong labels among 500 trusted samples, %")
+        axes[1].legend()
+        figure.savefig(path, dpi=DPI)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ import numpy as np
 
 from diw.records.spec import DEFAULT_METHOD
 from diw.reports.statistics import paired_interval
-from diw.reports.table import Cell, Column, make_table, text_cell, to_markdown
+from diw.reports.table import Cell, Column, difference_cell, make_table, text_cell, to_markdown
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "pays.md"
@@ -179,9 +179,7 @@ def _verdict(trials: Trials, ours: str, other: str) -> tuple[str, str]:
     a, b = ([trials[name][seed] for seed in seeds] for name in (ours, other))
     low, high = paired_interval(a, b)
     word = "better" if low > 0 else "worse" if high < 0 else "no clear difference"
-    centre = float(np.mean(a) - np.mean(b))
-    low, centre, high = (f"{100 * v:+.1f}".replace("-", "−") for v in (low, centre, high))
-    return word, f"{centre} [{low}, {high}]"
+    return word, difference_cell(float(np.mean(a) - np.mean(b)), (low, high)).text
 
 
 def _behind(found: Mapping[str, Any], names: Sequence[str]) -> bool:

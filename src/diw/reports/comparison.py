@@ -14,7 +14,15 @@ from diw.errors import UsageError
 from diw.records import Run, RunSpec, spec_hash
 from diw.reports.statistics import MARK_FROM, Mark, Standing, mean_and_std, standings
 from diw.reports.summary import Summary, summarise
-from diw.reports.table import Cell, Column, Table, make_table, number_cell, text_cell
+from diw.reports.table import (
+    Cell,
+    Column,
+    Table,
+    difference_cell,
+    make_table,
+    number_cell,
+    text_cell,
+)
 from diw.reports.words import count, describe
 
 BASELINE = "uniform"
@@ -160,7 +168,12 @@ def compare_table(comparison: Comparison) -> Table:
         title = Column("kept_accuracy", "accuracy %") if chosen else LAST
         cells.append((title, accuracy))
         if paired:
-            cells.append((Column("difference", "to the best"), difference_cell(place)))
+            cells.append(
+                (
+                    Column("difference", "to the best"),
+                    difference_cell(place.difference, place.interval),
+                )
+            )
         if tested:
             words = VERDICTS[place.mark] if place.mark else ""
             cells.append((Column("verdict", "verdict", "left"), text_cell(words)))
@@ -181,18 +194,6 @@ def compare_table(comparison: Comparison) -> Table:
 
     title, _ = describe(comparison.spec)
     return make_table(map(row, comparison.methods), title, _notes(summaries, places))
-
-
-def difference_cell(place: Standing) -> Cell:
-    """`−2.31 [−4.10, −0.52]`, in points: the paired difference and its 95% interval."""
-    if place.difference is None or place.interval is None:
-        return number_cell(None)
-    low, high = (_points(value) for value in place.interval)
-    return Cell(f"{_points(place.difference)} [{low}, {high}]", place.difference)
-
-
-def _points(fraction: float) -> str:
-    return f"{100 * fraction:+.1f}".replace("-", "−")
 
 
 def runs_table(comparison: Comparison, page: Path | None = None) -> Table:

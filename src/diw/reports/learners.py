@@ -10,9 +10,17 @@ from typing import Any
 
 from diw.errors import UsageError
 from diw.records import spec_hash, write_json
-from diw.reports.comparison import VERDICTS, Comparison, difference_cell, setting_key
+from diw.reports.comparison import VERDICTS, Comparison, setting_key
 from diw.reports.statistics import standings
-from diw.reports.table import Cell, Column, Table, make_table, number_cell, text_cell
+from diw.reports.table import (
+    Cell,
+    Column,
+    Table,
+    difference_cell,
+    make_table,
+    number_cell,
+    text_cell,
+)
 
 FILE = "learners.json"
 OF = " of "
@@ -69,7 +77,10 @@ def learners_table(comparison: Comparison, others: Learners) -> Table:
                 Column("accuracy", "accuracy %"),
                 number_cell(place.mean, place.std, scale=100, strong=strong),
             ),
-            (Column("difference", "to the best"), difference_cell(place)),
+            (
+                Column("difference", "to the best"),
+                difference_cell(place.difference, place.interval),
+            ),
         ]
         if tested:
             words = VERDICTS[place.mark] if place.mark else ""

@@ -104,6 +104,21 @@ def number_cell(
     return Cell(text, mean, std, strong)
 
 
+def difference_cell(
+    difference: float | None, interval: tuple[float, float] | None, *, strong: bool = False
+) -> Cell:
+    """`−2.3 [−4.1, −0.5]`, in points: a difference of two fractions and its 95% interval."""
+    if difference is None or interval is None:
+        return Cell(EMPTY)
+    centre, low, high = (signed(100 * value, 1) for value in (difference, *interval))
+    return Cell(f"{centre} [{low}, {high}]", difference, strong=strong)
+
+
+def signed(value: float, digits: int) -> str:
+    """A number with its sign, which is a real minus."""
+    return f"{value:+.{digits}f}".replace("-", "−")
+
+
 def is_interactive(stream: TextIO) -> bool:
     """Whether `stream` is a terminal that understands control codes."""
     return stream.isatty() and os.environ.get("TERM") != "dumb"

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from diw.records import Published
 from diw.reports.paper.results import FEWEST, FilledCell, Metric, Setting, Sheet, lower_is_better
 from diw.reports.statistics import Standing, mean_and_std
-from diw.reports.table import EMPTY, Cell, Column, Table, make_table, number_cell, text_cell
+from diw.reports.table import EMPTY, Cell, Column, Table, make_table, number_cell, signed, text_cell
 
 NAMES: dict[Metric, str] = {
     "accuracy": "accuracy %",
@@ -133,7 +133,7 @@ def _difference(result: FilledCell, place: Standing | None, number: Published | 
     if place is None or number is None or result.synthetic:
         return Cell(EMPTY)
     gap = place.mean - number.mean
-    return Cell(f"{gap:+.2f}".replace("-", "−"), gap)
+    return Cell(signed(gap, 2), gap)
 
 
 def _mean(result: FilledCell, metric: Metric) -> Cell:
