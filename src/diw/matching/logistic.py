@@ -32,8 +32,7 @@ from diw.matching.ratios import spread_out
 from diw.seeding import numpy_generator
 
 CENTRES = 30
-WIDTHS = (1.0, 0.25, 4.0)
-"""Where γ is looked for, in units of the median rule's; the first is preferred."""
+NARROWER = 4.0  # the second γ that is tried, in units of the median rule's
 FEW_COLUMNS = 10  # up to which squares and products are tried: 65 features
 CHOOSING = 2000  # training values, and trusted ones, at most, that choose λ and the family
 FIRST, FACTOR = 10.0, math.sqrt(10.0)
@@ -115,7 +114,8 @@ def left_out(X: FloatArray, y: FloatArray, found: Fit) -> FloatArray:
     ridge = np.full(X.shape[1], found.penalty)
     ridge[0] = 0.0
     p = probability(found.log_odds)
-    h = (X.T * solver(X, found.log_odds, ridge)(X.T)).sum(0)
+    inverse = solver(X, found.log_odds, ridge)(np.eye(X.shape[1]))
+    h = ((X @ inverse) * X).sum(1)
     log_odds = found.log_odds + h * (p - y) / (1.0 - p * (1.0 - p) * h)
     return y * log_odds - np.logaddexp(0.0, log_odds)
 
@@ -143,14 +143,19 @@ def families(z: FloatArray, gamma: float, fixed: bool) -> Iterator[Family]:
         first = linear(values)
         return np.hstack([first, first[:, 1 + left] * first[:, 1 + right]])
 
+    few = 0 < varies.sum() <= FEW_COLUMNS
+    polynomial = quadratic if few else linear
     if not (fixed and gamma > 0):
         yield Family(linear)
-        if 0 < varies.sum() <= FEW_COLUMNS:
+        if few:
             yield Family(quadratic)
     if gamma > 0 and varies.any():
         centres = z[spread_out(z, CENTRES)]
-        for factor in (1.0,) if fixed else WIDTHS:
-            yield Family(kernels(centres, gamma * factor), factor)
+        wide = kernels(centres, gamma)
+        yield Family(wide, 1.0)
+        if not fixed:
+            yield Family(lambda values: np.hstack([wide(values), polynomial(values)[:, 1:]]), 1.0)
+            yield Family(kernels(centres, NARROWER * gamma), NARROWER)
 
 
 def kernels(centres: FloatArray, gamma: float) -> Callable[[FloatArray], FloatArray]:
