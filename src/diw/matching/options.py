@@ -10,7 +10,9 @@ from typing import Any, Literal, ParamSpec, Protocol, TypeVar, get_args
 from diw.matching.backend import BackendName
 from diw.matching.width import parse_rule
 
-Solver = Literal["diw", "stopped", "cvxopt", "el", "entropy", "ulsif", "kliep", "logistic", "pgd", "isotonic"]
+Solver = Literal[
+    "diw", "stopped", "cvxopt", "el", "entropy", "ulsif", "kliep", "logistic", "pgd", "isotonic"
+]
 OnFailure = Literal["raise", "warn"]
 
 P = ParamSpec("P")
