@@ -43,7 +43,8 @@ def el(
         bound: B, the largest weight.
         train_mass: (n,) how many samples each training value stands for; None is one.
         trusted_mass: (m,) the same of the trusted values.
-        rank: The largest rank of the kernel's factor; None is 256.
+        rank: The largest rank of the kernel's factor; None is 256 of more than
+            512 values, training and trusted together.
         tol: The largest relative residual that counts as solved.
         on_failure: "raise" or "warn", where `tol` is not reached.
     """

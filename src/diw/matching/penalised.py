@@ -34,7 +34,8 @@ from diw.matching.match import Match
 from diw.matching.options import Options
 from diw.matching.problem import Problem
 
-RANK = 256  # twice as much changes the error to the true ratio by less than its standard error
+FEW = 512  # values whose factor may have full rank
+RANK = 256  # of more; twice as much changes the error to the true ratio by less than its standard error
 LINE_SEARCH = 0.1  # the slope a step may leave, relative to the slope it began with
 SMALLEST, LARGEST = 1e-8, 1e6  # of ν, where the discrepancy principle looks
 ROUGHLY = 1e-2  # relative, of F where ν is still to change
@@ -174,9 +175,10 @@ def _factor(problem: Problem, mass: FloatArray, rank: int | None) -> tuple[Facto
     """The factor and the trusted mean c (r,).
 
     A penalty needs the kernel far less accurately than an exact match, so that the rank is capped
-    earlier: beyond `RANK` the status is "approximate".
+    earlier: beyond `RANK` the status is "approximate". Few values are never cut.
     """
-    rows = min(rank or RANK, len(problem.z))
+    size = len(problem.z)
+    rows = min(rank or (RANK if size > FEW else size), size)
     factor = pivoted_cholesky(problem, rows, mass=problem.xp.array(mass))
     return factor, to_numpy(factor.b) / problem.n
 
