@@ -34,6 +34,7 @@ from diw.seeding import numpy_generator
 CENTRES = 30
 NARROWER = 4.0  # the second γ that is tried, in units of the median rule's
 FEW_COLUMNS = 10  # up to which squares and products are tried: 65 features
+MANY_COLUMNS = 200  # beyond which as many leading directions stand for the columns
 CHOOSING = 2000  # training values, and trusted ones, at most, that choose λ and the family
 FIRST, FACTOR = 10.0, math.sqrt(10.0)
 """Where the search for λ begins, and its step."""
@@ -135,8 +136,13 @@ def families(z: FloatArray, gamma: float, fixed: bool) -> Iterator[Family]:
     varies = spread > FLAT * np.abs(z).max(0)
     left, right = np.triu_indices(int(varies.sum()))
 
+    def standard(values: FloatArray) -> FloatArray:
+        return (values[:, varies] - centre[varies]) / spread[varies]
+
+    turn = leading(standard(z), MANY_COLUMNS) if varies.sum() > MANY_COLUMNS else None
+
     def linear(values: FloatArray) -> FloatArray:
-        columns = (values[:, varies] - centre[varies]) / spread[varies]
+        columns = standard(values) if turn is None else standard(values) @ turn
         return np.hstack([np.ones((len(values), 1)), columns])
 
     def quadratic(values: FloatArray) -> FloatArray:
@@ -158,6 +164,18 @@ def families(z: FloatArray, gamma: float, fixed: bool) -> Iterator[Family]:
             yield Family(kernels(centres, NARROWER * gamma), NARROWER)
 
 
+def leading(z: FloatArray, count: int) -> FloatArray:
+    """(d, count) orthonormal directions along which centred values (N, d) vary most.
+
+    A block of random ones, turned there by three power steps (Halko, Martinsson & Tropp 2011). Only
+    what they span matters: ‖a‖ is the same in any basis of it.
+    """
+    basis = numpy_generator(0, "leading directions").normal(size=(z.shape[1], count))
+    for _ in range(3):
+        basis = np.linalg.qr(z.T @ (z @ basis))[0]
+    return basis
+
+
 def kernels(centres: FloatArray, gamma: float) -> Callable[[FloatArray], FloatArray]:
     """L⁻¹k(c, z) with LLᵀ = k(c, c): the kernel's space, as far as the centres span it."""
     size = len(centres)
@@ -172,7 +190,7 @@ def kernels(centres: FloatArray, gamma: float) -> Callable[[FloatArray], FloatAr
 
 
 def logistic(problem: Problem, options: Options, z_train: Values) -> tuple[Match, bool]:
-    """The ratio by logistic regression, λ and the family by the likelihood left out."""
+    """The ratio at the training values, λ and the family by the likelihood left out."""
     z, n = to_numpy(problem.z), problem.n
     z = z[:, None] if z.ndim == 1 else z
     m = len(z) - n

@@ -35,7 +35,7 @@ from diw.matching.options import Options
 from diw.matching.problem import Problem
 
 FEW = 512  # values whose factor may have full rank
-RANK = 256  # of more; twice as much changes the error to the true ratio by less than its standard error
+RANK = 256  # of more: 512 rows change the error to the true ratio by less than its spread
 LINE_SEARCH = 0.1  # the slope a step may leave, relative to the slope it began with
 SMALLEST, LARGEST = 1e-8, 1e6  # of ν, where the discrepancy principle looks
 ROUGHLY = 1e-2  # relative, of F where ν is still to change
