@@ -129,6 +129,20 @@ def test_kept_results_are_not_trained_again(smoke, tmp_path: Path) -> None:
     assert (again / table).read_text() == (smoke[0] / table).read_text()
 
 
+def test_what_is_finished_is_reported_without_training(tmp_path: Path) -> None:
+    words = ("denoising", "--trials", "2", "--only", "data=cifar-10,noise=0.4s")
+    first = call(tmp_path, *words, "--only", "seed=0", "--jobs", "1")
+    assert first.returncode == 0, first.stderr
+    folder = tmp_path / "runs" / "reproduce" / "smoke"
+    before = sorted(path.name for path in (folder / "runs").iterdir())
+    (folder / "report.html").unlink()
+    done = call(tmp_path, *words, "--finished")
+    assert done.returncode == 0, done.stderr
+    assert "1 runs, 1 of them finished before" in done.stderr
+    assert sorted(path.name for path in (folder / "runs").iterdir()) == before
+    assert (folder / "report.html").is_file()
+
+
 def test_a_dry_run_measures_and_trains_nothing(smoke) -> None:
     folder, _ = smoke
     before = sorted(folder.glob("runs/*"))

@@ -30,6 +30,7 @@ Examples:
   diw reproduce all --scale smoke                   every table and figure, in minutes
   diw reproduce label-noise --scale cpu --dry-run   what would run, and for how long
   diw reproduce label-noise --scale cpu --jobs 2    the first table on a small machine
+  diw reproduce label-noise --scale cpu --finished  its table so far, while it runs elsewhere
   diw reproduce ablation --scale paper --only method=diw,noise=0.4s --trials 1
   diw reproduce all --scale paper --engine dask --scheduler tcp://10.0.0.1:8786
 """
@@ -68,6 +69,7 @@ Examples:
     "needed.",
 )
 @click.option("--dry-run", is_flag=True, help="Print what would run and how long it would take.")
+@click.option("--finished", is_flag=True, help="Train nothing: report the runs that are finished.")
 @click.option("--list", "list_", is_flag=True, help="List the available results.")
 @click.option(
     "--engine",
@@ -90,6 +92,7 @@ def reproduce(
     out: Path,
     results: Path,
     dry_run: bool,
+    finished: bool,
     list_: bool,
     engine: str,
     device: str,
@@ -132,6 +135,8 @@ def reproduce(
     made = provenance(sys.argv[1:])
     for one in orders:
         one.write(folder, made)
+    if finished:
+        specs = [spec for spec in specs if spec.run(folder / RUNS).finished]
     how = {"jobs": jobs, "scheduler": scheduler, "timeout": timeout}
     failures = _run(specs, _labels(orders, folder / RUNS), folder / RUNS, **how)
     _report(orders, folder)
