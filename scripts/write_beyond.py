@@ -253,7 +253,7 @@ def draw_costs(trials: Trials, path: Path) -> None:
             axis.annotate(
                 label,
                 (cost, accuracy),
-                xytext=(1.16 if cost < NEAR else 1.05 * cost, heights[label]),
+                xytext=(1.13 if cost < NEAR else 1.05 * cost, heights[label]),
                 arrowprops={"arrowstyle": "-", "color": MUTED, "linewidth": 0.5, "shrinkB": 3},
                 va="center",
                 color=INK,
