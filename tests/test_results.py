@@ -70,6 +70,15 @@ def test_the_readmes_table_is_the_committed_one() -> None:
     assert all(line in result for line in lines)
 
 
+def test_the_readmes_rows_of_the_study_are_those_of_its_page() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs/beyond.md").read_text(encoding="utf-8")
+    section = readme.split("## Beyond the paper", 1)[1].split("\n## ", 1)[0]
+    lines = [line for line in section.splitlines() if line.startswith("|")]
+    assert len(lines) > 3
+    assert all(line in page for line in lines)
+
+
 @pytest.mark.parametrize("name", ["beyond", "findings", "pays"])
 def test_pages_that_are_written_are_what_the_results_say(name: str) -> None:
     script = ROOT / "scripts" / f"write_{name}.py"
