@@ -24,7 +24,7 @@ from diw.records import write_json
 
 RESULTS = Path(__file__).parent / "results" / "estimators.json"
 
-OURS = ("diw", "stopped", "el", "entropy", "ulsif", "kliep", "pgd", "isotonic")
+OURS = ("diw", "stopped", "el", "entropy", "ulsif", "kliep", "logistic", "pgd", "isotonic")
 CHOOSING = ("ulsif", "kliep")
 """Those that can choose their own width."""
 TRAIN, TRUSTED = 1000, 300
@@ -68,7 +68,7 @@ def contenders() -> dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]]:
         if name in CHOOSING:
             found |= {f"{name}, median": ours(name, "median"), f"{name}, chosen": ours(name, None)}
         else:
-            own_rule = name in ("pgd", "isotonic")
+            own_rule = name in ("logistic", "pgd", "isotonic")
             found["kmm" if name == "diw" else name] = ours(name, None if own_rule else "median")
     return found | _adapt() | _skada()
 
@@ -92,7 +92,12 @@ def _adapt() -> dict[str, Any]:
 
         return fit
 
+    def odds(train: np.ndarray, trusted: np.ndarray) -> np.ndarray:
+        estimator = module.IWC(verbose=0, random_state=0)
+        return np.asarray(estimator.fit_weights(train, trusted)).ravel()
+
     return {
+        "adapt IWC": odds,
         "adapt KMM": call("KMM", B=50),
         "adapt ULSIF, median": call("ULSIF", lambdas=list(PENALTIES)),
         "adapt ULSIF, chosen": call("ULSIF", WIDTHS, lambdas=list(PENALTIES)),
@@ -118,7 +123,13 @@ def _skada() -> dict[str, Any]:
 
         return fit
 
-    return {  # without its discriminator, whose weights skada 0.6 turns round
+    def turned(train: np.ndarray, trusted: np.ndarray) -> np.ndarray:
+        """One over its weights: skada 0.6 divides training by trusted odds."""
+        return 1.0 / call("DiscriminatorReweightAdapter")(train, trusted)
+
+    return {
+        "skada discriminator": call("DiscriminatorReweightAdapter"),
+        "skada discriminator, turned round": turned,
         "skada KMM": call("KMMReweightAdapter", gamma=None),
         "skada Gaussian": call("GaussianReweightAdapter"),
         "skada density": call("DensityReweightAdapter"),
@@ -168,10 +179,10 @@ def main(quick: bool = False, save: bool = False) -> None:
     figures = measure(2 if quick else DRAWS)
     names = list(dict.fromkeys(name for rows in figures.values() for name in rows))
     print("\nerror to the true ratio (processor time)")
-    print("".ljust(22) + "".join(case.ljust(28) for case in figures))
+    print("".ljust(36) + "".join(case.ljust(28) for case in figures))
     for name in names:
         cells = [_shown(rows.get(name)).ljust(28) for rows in figures.values()]
-        print((name.ljust(22) + "".join(cells)).rstrip())
+        print((name.ljust(36) + "".join(cells)).rstrip())
     if save:
         RESULTS.parent.mkdir(exist_ok=True)
         facts = {"train": TRAIN, "trusted": TRUSTED, "draws": DRAWS, "machine": machine()}

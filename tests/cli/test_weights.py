@@ -162,7 +162,7 @@ def test_results_never_replace_data(losses, tmp_path: Path, capsys) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["kmm", "stopped", "el", "entropy", "ulsif", "kliep", "pgd", "isotonic"]
+    "name", ["kmm", "stopped", "el", "entropy", "ulsif", "kliep", "logistic", "pgd", "isotonic"]
 )
 def test_every_estimator_is_an_option(name: str, losses, tmp_path: Path, capsys) -> None:
     np.save(tmp_path / "a.npy", losses[0])
@@ -176,7 +176,7 @@ def test_every_estimator_is_an_option(name: str, losses, tmp_path: Path, capsys)
     said = json.loads(summary.read_text())
     assert said["status"] == direct.status
     assert said["penalty"] == direct.penalty
-    assert (said["error_bound"] is None) == (name == "kliep")
+    assert (said["error_bound"] is None) == (name in ("kliep", "logistic"))
 
 
 def test_a_bound_below_one_is_said(losses, tmp_path: Path, capsys) -> None:

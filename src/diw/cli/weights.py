@@ -62,7 +62,9 @@ ENDINGS = (".csv", ".npy", ".npz", ".parquet")
 @click.option(
     "--estimator",
     "solver",
-    type=click.Choice(["kmm", "stopped", "el", "entropy", "ulsif", "kliep", "pgd", "isotonic"]),
+    type=click.Choice(
+        ["kmm", "stopped", "el", "entropy", "ulsif", "kliep", "logistic", "pgd", "isotonic"]
+    ),
     default="kmm",
     show_default=True,
     help="What estimates the weights; docs/estimators.md says when which is right.",
@@ -70,7 +72,7 @@ ENDINGS = (".csv", ".npy", ".npz", ".parquet")
 @click.option(
     "--penalty",
     type=float,
-    help="Penalty of el, entropy and ulsif.  [default: chosen by the data]",
+    help="Penalty of el, entropy, ulsif and logistic.  [default: chosen by the data]",
 )
 @click.option("--raw", is_flag=True, help="Do not standardise the columns.")
 @click.option(

@@ -7,10 +7,12 @@ from diw.matching.estimators import (
     ULSIF,
     Entropy,
     Isotonic,
+    Logistic,
     el,
     entropy,
     isotonic,
     kliep,
+    logistic,
     pgd,
     ulsif,
 )
@@ -26,6 +28,7 @@ __all__ = [
     "ULSIF",
     "Entropy",
     "Isotonic",
+    "Logistic",
     "Match",
     "MatchOptions",
     "Options",
@@ -36,6 +39,7 @@ __all__ = [
     "kliep",
     "kmm",
     "kmm_batch",
+    "logistic",
     "pgd",
     "ulsif",
 ]

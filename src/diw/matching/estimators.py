@@ -43,7 +43,8 @@ def el(
         bound: B, the largest weight.
         train_mass: (n,) how many samples each training value stands for; None is one.
         trusted_mass: (m,) the same of the trusted values.
-        rank: The largest rank of the kernel's factor; None is 512, beyond 8,192 samples 256.
+        rank: The largest rank of the kernel's factor; None is 256 of more than
+            512 values, training and trusted together.
         tol: The largest relative residual that counts as solved.
         on_failure: "raise" or "warn", where `tol` is not reached.
     """
@@ -108,6 +109,29 @@ def kliep(
     of folds left out where it is None.
     """
     return kmm(z_train, z_trusted, solver="kliep", gamma=gamma, bound=bound, on_failure=on_failure)
+
+
+def logistic(
+    z_train: Values,
+    z_trusted: Values,
+    *,
+    penalty: float | None = None,
+    gamma: float | str | None = None,
+    bound: float = 50.0,
+    tol: float = 1e-8,
+    on_failure: OnFailure = "raise",
+) -> Match:
+    """Weights by logistic regression between trusted and training values (Bickel et al. 2009).
+
+    The features are the columns, their squares and products, or Gaussian kernels, whichever are
+    likeliest when left out, simple ones first. `gamma` asks for kernels of that width. `penalty`
+    is λ, chosen in the same way where it is None. The match has `gamma` 0 where no kernels
+    were taken, and the number of features as its `rank`.
+    """
+    return kmm(
+        z_train, z_trusted, solver="logistic", penalty=penalty, gamma=gamma, bound=bound, tol=tol,
+        on_failure=on_failure,
+    )  # fmt: skip
 
 
 def pgd(
@@ -206,6 +230,10 @@ class ULSIF(_Named, solver="ulsif"):
 
 class KLIEP(_Named, solver="kliep"):
     """`kliep` with the conventions of `KMM`."""
+
+
+class Logistic(_Named, solver="logistic"):
+    """`logistic` with the conventions of `KMM`."""
 
 
 class PGD(_Named, solver="pgd"):

@@ -3,7 +3,8 @@
 Each call goes the same way: check (problem.py), choose the form of the kernel matrix
 (gram.py), solve (newton.py and interior_point.py on a factor, active_set.py or batched.py on
 the matrix; stopped.py, cvxopt.py or pgd.py where asked), certify (match.py). The other
-estimators solve problems of their own (penalised.py, ratios.py, isotonic.py).
+estimators solve problems of their own (penalised.py, ratios.py, logistic.py,
+isotonic.py).
 """
 
 from collections.abc import Callable, Sequence
@@ -21,6 +22,7 @@ from diw.matching.cvxopt import solve_by_cvxopt
 from diw.matching.gram import DENSE_ROWS, Factor, Gram, dense, gram_of
 from diw.matching.interior_point import interior_point
 from diw.matching.isotonic import isotonic
+from diw.matching.logistic import logistic
 from diw.matching.match import Match, Solution, certify, settled
 from diw.matching.newton import DualPoint, System, newton
 from diw.matching.options import Options, with_keywords
@@ -175,6 +177,7 @@ _OTHERS: dict[str, Callable[[Problem, Options, Values], tuple[Match, bool]]] = {
     "entropy": penalised,
     "ulsif": ulsif,
     "kliep": kliep,
+    "logistic": logistic,
     "isotonic": isotonic,
 }
 

@@ -50,9 +50,9 @@ class Match:
     """trace(K − VᵀV)/n, what the factor leaves out of the kernel: between 0 and 1."""
     error_bound: float
     """A bound on ‖w − w*‖₂ by strong convexity, the factor's error included; infinite where
-    there is none ("kliep")."""
+    there is none ("kliep", "logistic")."""
     penalty: float = 0.0
-    """ν of "el" and "entropy", λ of "ulsif", given or chosen; 0 of the others."""
+    """ν of "el" and "entropy", λ of "ulsif" and "logistic", given or chosen; 0 of the others."""
 
     def is_optimal(self, tol: float = 1e-8) -> bool:
         """Whether every residual is at most `tol` and nothing was cut from the kernel."""

@@ -10,7 +10,9 @@ from typing import Any, Literal, ParamSpec, Protocol, TypeVar, get_args
 from diw.matching.backend import BackendName
 from diw.matching.width import parse_rule
 
-Solver = Literal["diw", "stopped", "cvxopt", "el", "entropy", "ulsif", "kliep", "pgd", "isotonic"]
+Solver = Literal[
+    "diw", "stopped", "cvxopt", "el", "entropy", "ulsif", "kliep", "logistic", "pgd", "isotonic"
+]
 OnFailure = Literal["raise", "warn"]
 
 P = ParamSpec("P")
@@ -37,8 +39,8 @@ class MatchOptions:
     paper's results ask; "cvxopt" is the authors' solver itself (extra `released`). The others are
     other estimators of the same ratio (docs/estimators.md)."""
     penalty: float | None = field(default=None, metadata={"later": True})
-    """ν of "el" and "entropy", where None is the discrepancy principle; λ of "ulsif", where None
-    is chosen by leaving one out. The other solvers have none."""
+    """ν of "el" and "entropy", where None is the discrepancy principle; λ of "ulsif" and
+    "logistic", where None is chosen by leaving one out. The other solvers have none."""
 
     def __post_init__(self) -> None:
         if isinstance(self.gamma, str):

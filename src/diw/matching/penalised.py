@@ -28,14 +28,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from diw.matching.backend import NUMPY, FloatArray, Values, like, positive_solver, to_numpy
-from diw.matching.gram import DENSE_ROWS, LOW_RANK, Factor, pivoted_cholesky
+from diw.matching.gram import Factor, pivoted_cholesky
 from diw.matching.kernel import EPSILON
 from diw.matching.match import Match
 from diw.matching.options import Options
 from diw.matching.problem import Problem
 
+FEW = 512  # values whose factor may have full rank
+RANK = 256  # of more: 512 rows change the error to the true ratio by less than its spread
 LINE_SEARCH = 0.1  # the slope a step may leave, relative to the slope it began with
 SMALLEST, LARGEST = 1e-8, 1e6  # of ν, where the discrepancy principle looks
+ROUGHLY = 1e-2  # relative, of F where ν is still to change
+TOGETHER = 12  # steps for y and ν together, which mostly takes five
 ACCURACY = 1e-6  # relative, of the MMD² that the discrepancy principle asks for
 
 
@@ -106,9 +110,19 @@ class _Dual:
 
     def jacobian(self, point: "_Point") -> Callable[[FloatArray], FloatArray]:
         """A solver for F' = I + (1/ν) V diag(share·w') Vᵀ."""
-        V, d = self.V, self.share * self.slopes(point) / point.nu
-        solve = positive_solver(NUMPY, lambda: NUMPY.array((V * d) @ V.T), 1.0)
+        scaled = self.V * np.sqrt(self.share * self.slopes(point) / point.nu)
+        solve = positive_solver(NUMPY, lambda: NUMPY.array(scaled @ scaled.T), 1.0)
         return lambda right: to_numpy(solve(NUMPY.array(right)))
+
+    def pull(self, point: "_Point") -> FloatArray:
+        """(r,) −dF / d log ν."""
+        u = (point.y @ self.V) / point.nu
+        return self.V @ (self.share * self.slopes(point) * u)
+
+    @property
+    def scale(self) -> float:
+        """What F is small beside."""
+        return max(float(np.abs(self.c).max(initial=0.0)), 1e-100)
 
     def slopes(self, point: "_Point") -> FloatArray:
         """(n,) w'(u), 0 where a weight is at B."""
@@ -148,8 +162,7 @@ def penalised(
         point, steps, reached = _by_discrepancy(dual, wanted, options)
         if not reached:
             status = f"optimal at the smallest penalty, {SMALLEST:g}: the discrepancy is not met"
-    scale = max(float(np.abs(c).max(initial=0.0)), 1e-100)
-    dual_residual = float(np.abs(point.F).max(initial=0.0)) / scale
+    dual_residual = float(np.abs(point.F).max(initial=0.0)) / dual.scale
     solved = dual_residual <= options.tol
     if not solved:
         status = f"not solved to tol={options.tol:g} in {steps} iterations"
@@ -162,17 +175,19 @@ def _factor(problem: Problem, mass: FloatArray, rank: int | None) -> tuple[Facto
     """The factor and the trusted mean c (r,).
 
     A penalty needs the kernel far less accurately than an exact match, so that the rank is capped
-    earlier: beyond 512 the status is "approximate".
+    earlier: beyond `RANK` the status is "approximate". Few values are never cut.
     """
-    cap = LOW_RANK if problem.n <= DENSE_ROWS else LOW_RANK // 2
-    rows = min(rank or cap, len(problem.z))
+    size = len(problem.z)
+    rows = min(rank or (RANK if size > FEW else size), size)
     factor = pivoted_cholesky(problem, rows, mass=problem.xp.array(mass))
     return factor, to_numpy(factor.b) / problem.n
 
 
-def _newton(dual: _Dual, point: _Point, options: Options) -> tuple[_Point, int]:
+def _newton(
+    dual: _Dual, point: _Point, options: Options, accuracy: float = 1e-11
+) -> tuple[_Point, int]:
     """Newton's method from a point, for its ν; the last point and the number of steps."""
-    small = min(0.01 * options.tol, 1e-11) * max(float(np.abs(dual.c).max(initial=0.0)), 1e-100)
+    small = max(min(0.01 * options.tol, 1e-11), accuracy) * dual.scale
     for step in range(options.max_iterations):
         if np.abs(point.F).max(initial=0.0) <= small:
             return point, step
@@ -210,7 +225,10 @@ def _by_discrepancy(dual: _Dual, wanted: float, options: Options) -> tuple[_Poin
     uniform = dual.at(0.0 * dual.c, LARGEST)
     if uniform.mmd <= wanted:  # equal weights will do
         return *_newton(dual, uniform, options), True
-    point, steps = _newton(dual, dual.at(0.0 * dual.c, 1e-2), options)
+    point, steps = _newton(dual, dual.at(0.0 * dual.c, 1e-2), options, ROUGHLY)
+    point, more = _jointly(dual, point, wanted * (1.0 - 0.5 * ACCURACY))
+    point, rest = _newton(dual, point, options)
+    steps += more + rest
     low, high = math.log(SMALLEST), math.log(LARGEST)  # MMD² is at most, or at least, as wanted
     for _ in range(100):
         ratio = math.log(max(point.mmd, 1e-300) / max(wanted, 1e-300))
@@ -233,10 +251,36 @@ def _by_discrepancy(dual: _Dual, wanted: float, options: Options) -> tuple[_Poin
     return point, steps, point.mmd <= wanted * (1 + 1e-3)
 
 
+def _jointly(dual: _Dual, start: _Point, wanted: float) -> tuple[_Point, int]:
+    """Newton's method for y and log ν together: F(y) = 0 and log ‖y‖² = log wanted.
+
+    From near by it takes half of the steps of solving for each ν in turn. Where it leads away,
+    the start is returned.
+    """
+    point, step = start, 0
+    for step in range(TOGETHER):
+        square = float(point.y @ point.y)
+        missing = math.log(max(square, 1e-300) / max(wanted, 1e-300))
+        solved = np.abs(point.F).max(initial=0.0) <= 1e-11 * dual.scale
+        if solved and abs(missing) <= 0.25 * ACCURACY:
+            return point, step
+        solve = dual.jacobian(point)
+        to_zero, dy = -solve(point.F), solve(dual.pull(point))
+        grows = float(point.y @ dy)
+        if not grows > 1e-12 * square:
+            break
+        t = -(0.5 * missing * square + float(point.y @ to_zero)) / grows
+        t = min(max(t, -2.0), 2.0)
+        point = dual.at(point.y + to_zero + t * dy, point.nu * math.exp(t))
+        away = not float(point.F @ point.F) <= 9.0 * wanted
+        if away or not SMALLEST < point.nu < LARGEST:
+            break
+    return start, step + 1
+
+
 def _derivatives(dual: _Dual, point: _Point) -> tuple[float, FloatArray]:
     """D log MMD² / d log ν, and dy / d log ν, at a solution."""
-    u = (point.y @ dual.V) / point.nu
-    dy = dual.jacobian(point)(dual.V @ (dual.share * dual.slopes(point) * u))
+    dy = dual.jacobian(point)(dual.pull(point))
     return 2.0 * float(point.y @ dy) / max(point.mmd, 1e-300), dy
 
 

@@ -28,9 +28,9 @@ from diw.seeding import numpy_generator
 
 FEW_ROWS = 512  # beyond this many rows, all distances would be slow
 LARGEST_GAMMA = 1e280  # for values of magnitude one: a narrower kernel would meet underflow
-RULES = {"pgd": "quantile:0.5", "ulsif": "median", "kliep": "median"}
+RULES = {"pgd": "quantile:0.5", "ulsif": "median", "kliep": "median", "logistic": "median"}
 """The width where none is asked for, of solvers with a rule of their own."""
-LOOKED_FOR = ("ulsif", "kliep")
+LOOKED_FOR = ("ulsif", "kliep", "logistic")
 """Solvers that look for γ; the rule only says where, so a part of the values will do."""
 FAR = 40.0  # in units of 1/√γ: exp(−40²) is 0
 

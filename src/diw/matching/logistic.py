@@ -1,0 +1,272 @@
+"""The ratio by classification: tell trusted from training values, and take the odds.
+
+Where p(z) is the probability that a value z among all n + m is a trusted one, the ratio of the
+densities is r(z) = (n/m) · p(z)/(1 − p(z)). Its logarithm is modelled as b + aᵀφ(z), and
+
+    minimise  Σ log(1 + exp(b + aᵀφ(z_i))) − Σ_trusted (b + aᵀφ(z'_j)) + (λ/2)‖a‖²
+
+by Newton's method: logistic regression (Qin 1998; Bickel, Brückner & Scheffer 2009). Three families
+of φ, from simple to rich:
+
+    linear      the columns, standardised: exact where a normal distribution moves
+    quadratic   besides their squares and products: exact between any two normal distributions
+    kernels     Gaussian kernels at `CENTRES` values, whitened, so that ‖a‖ is the norm of the
+                function in the kernel's space: bounded, for heavy tails and odd shapes
+
+λ has the largest likelihood of values left out. So has the family, but a simpler one is kept
+unless a richer one is better by more than one standard error.
+"""
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from diw.matching.backend import NUMPY, FloatArray, Values, like, positive_solver, to_numpy
+from diw.matching.kernel import gaussian
+from diw.matching.match import Match
+from diw.matching.options import Options
+from diw.matching.problem import Problem
+from diw.matching.ratios import spread_out
+from diw.seeding import numpy_generator
+
+CENTRES = 30
+NARROWER = 4.0  # the second γ that is tried, in units of the median rule's
+FEW_COLUMNS = 10  # up to which squares and products are tried: 65 features
+MANY_COLUMNS = 200  # beyond which as many leading directions stand for the columns
+CHOOSING = 2000  # training values, and trusted ones, at most, that choose λ and the family
+FIRST, FACTOR = 10.0, math.sqrt(10.0)
+"""Where the search for λ begins, and its step."""
+SMALLEST, LARGEST = 1e-3, 1e4  # of λ
+ROUGHLY = 1e-4  # the residual that is enough to choose by
+FLAT = 1e-13  # a column whose spread is this small beside its values is constant
+
+
+@dataclass(frozen=True)
+class Fit:
+    """The optimum for features X (N, p), whose first column is one, and for one λ."""
+
+    penalty: float
+    a: FloatArray
+    """(p,) the intercept and the coefficients."""
+    log_odds: FloatArray
+    """(N,) Xa."""
+    objective: float
+    """The penalised likelihood, negative, a value."""
+    residual: float
+    """The largest entry of the gradient, a trusted value."""
+    steps: int
+
+
+def fit(
+    X: FloatArray, y: FloatArray, penalty: float, start: FloatArray, tolerance: float, steps: int
+) -> Fit:
+    """Newton's method with step halving for Σ log(1 + exp(Xa)) − yᵀXa + (λ/2) Σ_{l>0} a_l²."""
+    ridge = np.full(X.shape[1], penalty)
+    ridge[0] = 0.0
+    trusted, taken = float(y.sum()), 0
+
+    def value(a: FloatArray, log_odds: FloatArray) -> float:
+        loss = np.logaddexp(0.0, log_odds).sum() - y @ log_odds
+        return float(loss + 0.5 * ridge @ (a * a))
+
+    a, log_odds = start, X @ start
+    objective = value(a, log_odds)
+    while True:
+        gradient = X.T @ (probability(log_odds) - y) + ridge * a
+        residual = float(np.abs(gradient).max()) / trusted
+        if residual <= tolerance or taken == steps:
+            break
+        direction = -solver(X, log_odds, ridge)(gradient)
+        slope, along, t = float(gradient @ direction), X @ direction, 1.0
+        new = value(a + direction, log_odds + along)
+        while new > objective + 1e-4 * t * slope and t > 1e-9:
+            t *= 0.5
+            new = value(a + t * direction, log_odds + t * along)
+        if t <= 1e-9 and residual <= 1e-8:  # rounding hides what is left to gain
+            break
+        a, objective, taken = a + t * direction, new, taken + 1
+        log_odds = X @ a
+    return Fit(penalty, a, log_odds, objective / len(y), residual, taken)
+
+
+def probability(log_odds: FloatArray) -> FloatArray:
+    """1/(1 + exp(−x)), without overflow."""
+    return 0.5 + 0.5 * np.tanh(0.5 * log_odds)
+
+
+def solver(
+    X: FloatArray, log_odds: FloatArray, ridge: FloatArray
+) -> Callable[[FloatArray], FloatArray]:
+    """A solver for the Hessian Xᵀ diag(p(1 − p)) X + diag(ridge)."""
+    p = probability(log_odds)
+    scaled = X * np.sqrt(p * (1.0 - p))[:, None]
+    solve = positive_solver(NUMPY, lambda: NUMPY.array(scaled.T @ scaled + np.diag(ridge)))
+    return lambda right: to_numpy(solve(NUMPY.array(right)))
+
+
+def left_out(X: FloatArray, y: FloatArray, found: Fit) -> FloatArray:
+    """(N,) the log-likelihood of each value under the model fitted without it, to first order.
+
+    One Newton step from the fit to all leads there: without value i its log-odds change by
+    h(p − y)/(1 − p(1 − p)h), where h = xᵀH⁻¹x and H is the Hessian (Pregibon 1981).
+    """
+    ridge = np.full(X.shape[1], found.penalty)
+    ridge[0] = 0.0
+    p = probability(found.log_odds)
+    inverse = solver(X, found.log_odds, ridge)(np.eye(X.shape[1]))
+    h = ((X @ inverse) * X).sum(1)
+    log_odds = found.log_odds + h * (p - y) / (1.0 - p * (1.0 - p) * h)
+    return y * log_odds - np.logaddexp(0.0, log_odds)
+
+
+@dataclass(frozen=True)
+class Family:
+    """A map φ of values (·, d) to features (·, p), the first of which is one."""
+
+    features: Callable[[FloatArray], FloatArray]
+    factor: float = 0.0
+    """γ in units of the problem's; 0 without a kernel."""
+
+
+def families(z: FloatArray, gamma: float, fixed: bool) -> Iterator[Family]:
+    """From simple to rich, for values like `z` (N, d); with a `fixed` γ only its kernels."""
+    centre, spread = z.mean(0), z.std(0)
+    varies = spread > FLAT * np.abs(z).max(0)
+    left, right = np.triu_indices(int(varies.sum()))
+
+    def standard(values: FloatArray) -> FloatArray:
+        return (values[:, varies] - centre[varies]) / spread[varies]
+
+    turn = leading(standard(z), MANY_COLUMNS) if varies.sum() > MANY_COLUMNS else None
+
+    def linear(values: FloatArray) -> FloatArray:
+        columns = standard(values) if turn is None else standard(values) @ turn
+        return np.hstack([np.ones((len(values), 1)), columns])
+
+    def quadratic(values: FloatArray) -> FloatArray:
+        first = linear(values)
+        return np.hstack([first, first[:, 1 + left] * first[:, 1 + right]])
+
+    few = 0 < varies.sum() <= FEW_COLUMNS
+    polynomial = quadratic if few else linear
+    if not (fixed and gamma > 0):
+        yield Family(linear)
+        if few:
+            yield Family(quadratic)
+    if gamma > 0 and varies.any():
+        centres = z[spread_out(z, CENTRES)]
+        wide = kernels(centres, gamma)
+        yield Family(wide, 1.0)
+        if not fixed:
+            yield Family(lambda values: np.hstack([wide(values), polynomial(values)[:, 1:]]), 1.0)
+            yield Family(kernels(centres, NARROWER * gamma), NARROWER)
+
+
+def leading(z: FloatArray, count: int) -> FloatArray:
+    """(d, count) orthonormal directions along which centred values (N, d) vary most.
+
+    A block of random ones, turned there by three power steps (Halko, Martinsson & Tropp 2011). Only
+    what they span matters: ‖a‖ is the same in any basis of it.
+    """
+    basis = numpy_generator(0, "leading directions").normal(size=(z.shape[1], count))
+    for _ in range(3):
+        basis = np.linalg.qr(z.T @ (z @ basis))[0]
+    return basis
+
+
+def kernels(centres: FloatArray, gamma: float) -> Callable[[FloatArray], FloatArray]:
+    """L⁻¹k(c, z) with LLᵀ = k(c, c): the kernel's space, as far as the centres span it."""
+    size = len(centres)
+    own = to_numpy(gaussian(NUMPY.array(centres), NUMPY.array(centres), gamma))
+    whiten = np.linalg.inv(np.linalg.cholesky(own + 1e-8 * size * np.eye(size))).T
+
+    def features(values: FloatArray) -> FloatArray:
+        across = to_numpy(gaussian(NUMPY.array(values), NUMPY.array(centres), gamma))
+        return np.hstack([np.ones((len(values), 1)), across @ whiten])
+
+    return features
+
+
+def logistic(problem: Problem, options: Options, z_train: Values) -> tuple[Match, bool]:
+    """The ratio at the training values, λ and the family by the likelihood left out."""
+    z, n = to_numpy(problem.z), problem.n
+    z = z[:, None] if z.ndim == 1 else z
+    m = len(z) - n
+    y = np.repeat([0.0, 1.0], [n, m])
+    rows = _some(n, m)
+    fixed = options.gamma is not None
+    family, rough, spent = _choose(
+        families(z[rows], problem.gamma, fixed), z[rows], y[rows], options.penalty
+    )
+    X = family.features(z)
+    start = rough.a.copy()
+    start[0] += math.log(m / n) - math.log(y[rows].sum() / (1.0 - y[rows]).sum())
+    found = fit(X, y, rough.penalty, start, min(0.01 * options.tol, 1e-11), options.max_iterations)
+    solved = found.residual <= options.tol
+    steps = spent + found.steps
+    log_ratio = found.log_odds[:n] - math.log(m / n)
+    w = np.minimum(np.exp(np.minimum(log_ratio, math.log(problem.bound))), problem.bound)
+    match = Match(
+        weights=like(z_train, NUMPY.array(w), problem.bound),
+        status="optimal" if solved else f"not solved to tol={options.tol:g} in {steps} iterations",
+        iterations=steps,
+        gamma=problem.given_gamma * family.factor,
+        rank=X.shape[1] - 1,
+        objective=found.objective,
+        primal_residual=0.0,
+        dual_residual=found.residual,
+        complementarity=0.0,
+        trace_error=0.0,
+        error_bound=math.inf,
+        penalty=found.penalty,
+    )
+    return match, solved
+
+
+def _some(n: int, m: int) -> np.ndarray:
+    """The places of the values that choose: all, or `CHOOSING` of either kind."""
+    parts = [(0, n), (n, m)]
+    generator = numpy_generator(0, "values that choose a family")
+    chosen = [first + np.sort(generator.permutation(size)[:CHOOSING]) for first, size in parts]
+    return np.concatenate(chosen)
+
+
+def _choose(
+    among: Iterator[Family], z: FloatArray, y: FloatArray, penalty: float | None
+) -> tuple[Family, Fit, int]:
+    """The simplest family that the best does not surpass by more than one standard error.
+
+    Returns:
+        The family, its fit, and the Newton steps of all.
+    """
+    tried = [(family, *_best_penalty(family.features(z), y, penalty)) for family in among]
+    steps = sum(spent for *_, spent in tried)
+    best = max((scores for _, _, scores, _ in tried), key=lambda scores: float(scores.mean()))
+    for family, found, scores, _ in tried:
+        lead = best - scores
+        if lead.mean() <= lead.std() / math.sqrt(len(lead)):
+            return family, found, steps
+    raise AssertionError("the best leads itself by nothing")
+
+
+def _best_penalty(
+    X: FloatArray, y: FloatArray, penalty: float | None
+) -> tuple[Fit, FloatArray, int]:
+    """Up the likelihood left out, from `FIRST` in steps of `FACTOR`: fit, scores, Newton steps."""
+    start = np.zeros(X.shape[1])
+    start[0] = math.log(y.sum() / (1.0 - y).sum())
+    found = fit(X, y, FIRST if penalty is None else float(penalty), start, ROUGHLY, 100)
+    scores, steps = left_out(X, y, found), found.steps
+    for factor in (1.0 / FACTOR, FACTOR) if penalty is None else ():
+        moved = False
+        while SMALLEST <= found.penalty * factor <= LARGEST:
+            new = fit(X, y, found.penalty * factor, found.a, ROUGHLY, 100)
+            theirs, steps = left_out(X, y, new), steps + new.steps
+            if theirs.mean() <= scores.mean():
+                break
+            found, scores, moved = new, theirs, True
+        if moved:
+            break
+    return found, scores, steps

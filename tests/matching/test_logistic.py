@@ -1,0 +1,221 @@
+"""Ratios by logistic regression, against scikit-learn and their definitions."""
+
+import numpy as np
+import pytest
+import torch
+from scipy.spatial.distance import cdist
+from sklearn.linear_model import LogisticRegression
+
+from diw.errors import MatchingError
+from diw.matching import Logistic, kmm, kmm_batch, logistic
+from diw.matching.logistic import (
+    CENTRES,
+    CHOOSING,
+    MANY_COLUMNS,
+    families,
+    fit,
+    kernels,
+    leading,
+    left_out,
+    probability,
+)
+
+RNG = np.random.default_rng(2)
+TRAIN, TRUSTED = RNG.normal(size=(120, 2)), RNG.normal(0.6, 0.8, (50, 2))
+BOTH, Y = np.concatenate([TRAIN, TRUSTED]), np.repeat([0.0, 1.0], [120, 50])
+
+
+def by_sklearn(X, penalty):
+    """Log-odds of scikit-learn's model; the first column, of ones, is its free intercept."""
+    model = LogisticRegression(C=1 / penalty, tol=1e-12, max_iter=10_000).fit(X[:, 1:], Y)
+    return model.decision_function(X[:, 1:])
+
+
+def fitted(X, penalty, rows=None):
+    rows = np.arange(len(X)) if rows is None else rows
+    return fit(X[rows], Y[rows], penalty, np.zeros(X.shape[1]), 1e-12, 100)
+
+
+@pytest.mark.parametrize("penalty", [0.01, 1.0, 100.0])
+@pytest.mark.parametrize("place", range(5))
+def test_every_family_has_the_optimum_of_another_solver(place, penalty):
+    X = list(families(BOTH, 0.5, False))[place].features(BOTH)
+    assert (X[:, 0] == 1).all()
+    found = fitted(X, penalty)
+    assert found.log_odds == pytest.approx(by_sklearn(X, penalty), abs=1e-4)
+    gradient = X.T @ (1 / (1 + np.exp(-X @ found.a)) - Y)
+    gradient[1:] += penalty * found.a[1:]
+    assert np.abs(gradient).max() <= 1e-9
+
+
+def test_the_weights_are_the_odds_of_the_linear_model():
+    train, trusted = TRAIN, RNG.normal(0.3, 1.0, (50, 2))
+    match = logistic(train, trusted, penalty=2.0)
+    both = np.concatenate([train, trusted])
+    standard = (both - both.mean(0)) / both.std(0)
+    model = LogisticRegression(C=0.5, tol=1e-12).fit(standard, Y)
+    odds = np.exp(model.decision_function(standard[:120]))
+    assert match.weights == pytest.approx(odds * 120 / 50, rel=1e-4)
+    assert match.is_optimal()
+    assert (match.status, match.penalty, match.gamma, match.rank) == ("optimal", 2.0, 0.0, 2)
+
+
+def test_a_width_asks_for_kernels():
+    match = logistic(TRAIN, TRUSTED, gamma=0.4, penalty=0.5)
+    assert (match.gamma, match.rank) == (0.4, CENTRES)
+    assert match.is_optimal()
+
+
+def test_kernels_are_whitened():
+    """aᵀa is the squared norm, in the kernel's space, of the function that a stands for."""
+    centres = BOTH[::10]
+    own = np.exp(-0.5 * cdist(centres, centres, "sqeuclidean"))
+    features = kernels(centres, 0.5)(centres)[:, 1:]
+    assert features @ features.T == pytest.approx(own, abs=1e-5)
+
+
+def test_left_out_is_close_to_fitting_again():
+    X = next(families(BOTH, 0.5, False)).features(BOTH)
+    scores = left_out(X, Y, fitted(X, 3.0))
+    every = np.arange(len(X))
+    for i in range(0, len(X), 7):
+        without = fitted(X, 3.0, every != i)
+        p = probability(X[i : i + 1] @ without.a)[0]
+        assert scores[i] == pytest.approx(np.log(p if Y[i] else 1 - p), abs=2e-3)
+
+
+def shifted(d, rng, n=4000, m=2000):
+    mean = 1 / np.sqrt(d)
+    train, trusted = rng.normal(size=(n, d)), rng.normal(mean, 1.0, (m, d))
+    return train, trusted, (train * mean).sum(1) - 0.5
+
+
+@pytest.mark.parametrize("d", [1, 2, 10])
+def test_a_moved_normal_distribution_has_a_linear_ratio(d):
+    train, trusted, log_ratio = shifted(d, np.random.default_rng(d))
+    match = logistic(train, trusted, bound=1e6)
+    assert match.rank == d
+    assert np.sqrt(((np.log(match.weights) - log_ratio) ** 2).mean()) <= 0.04 * np.sqrt(d) + 0.02
+    assert match.weights.mean() == pytest.approx(1, abs=0.05)
+
+
+def test_a_narrower_normal_distribution_has_a_quadratic_one():
+    rng = np.random.default_rng(3)
+    train, trusted = rng.normal(size=(2000, 2)), rng.normal(0, [0.6, 1.0], (1000, 2))
+    match = logistic(train, trusted)
+    assert match.rank == 5
+    ratio = np.exp(-0.5 * train[:, 0] ** 2 * (1 / 0.36 - 1)) / 0.6
+    assert np.sqrt(((match.weights - ratio) ** 2).mean()) <= 0.12
+
+
+def test_heavy_tails_and_combs_take_kernels():
+    rng = np.random.default_rng(4)
+    train, trusted = rng.standard_t(3, 1500), rng.standard_t(3, 500) + 1
+    match = logistic(train, trusted)
+    assert match.gamma > 0
+    ratio = ((1 + train**2 / 3) / (1 + (train - 1) ** 2 / 3)) ** 2
+    assert np.sqrt(((match.weights - ratio) ** 2).mean()) <= 0.3
+    comb = rng.uniform(-3, 3, 4000)
+    comb = comb[rng.uniform(size=4000) * 2 < 1 + np.sin(4 * comb)]
+    assert logistic(rng.uniform(-3, 3, 1500), comb).gamma > match.gamma
+
+
+@pytest.mark.parametrize("d", [1, 3, 20])
+def test_weights_are_near_one_where_nothing_differs(d):
+    rng = np.random.default_rng(5)
+    match = logistic(rng.normal(size=(800, d)), rng.normal(size=(400, d)))
+    assert np.abs(match.weights - 1).max() <= 0.5
+    assert np.sqrt(((match.weights - 1) ** 2).mean()) <= 0.2
+    same = logistic(TRAIN, TRAIN).weights
+    assert same == pytest.approx(1, abs=1e-3)
+
+
+@pytest.mark.parametrize("family", ["linear", "kernels"])
+def test_a_shift_and_a_scale_of_the_values_change_nothing(family):
+    rng = np.random.default_rng(6)
+    train, trusted = rng.normal(size=(300, 2)), rng.normal(0.5, 1, (150, 2))
+    if family == "kernels":
+        train, trusted = rng.uniform(-3, 3, (300, 1)), rng.normal(0, 0.1, (150, 1))
+        trusted += rng.choice([-2.0, 0.0, 2.0], (150, 1))
+    match = logistic(train, trusted)
+    assert (match.gamma > 0) == (family == "kernels")
+    w = match.weights
+    moved = logistic(1e3 * train + 7, 1e3 * trusted + 7).weights
+    assert moved == pytest.approx(w, rel=1e-5)
+    if family == "linear":
+        each = np.array([1e-4, 50.0])
+        assert logistic(each * train, each * trusted).weights == pytest.approx(w, rel=1e-5)
+
+
+def test_the_bound_holds_and_separate_values_are_no_trouble():
+    assert logistic(TRAIN, TRUSTED, bound=1.2).weights.max() <= 1.2
+    far = logistic(TRAIN, TRUSTED + 1e6)
+    assert np.isfinite(far.weights).all()
+    assert (far.weights >= 0).all()
+    assert far.weights.max() <= 0.1
+
+
+def test_single_and_equal_values():
+    assert np.isfinite(logistic(TRAIN, TRUSTED[:1]).weights).all()
+    assert logistic(TRAIN[:1], TRUSTED).weights.shape == (1,)
+    assert logistic([2.0, 2.0], [2.0]).weights == pytest.approx(1)
+    constant = logistic(np.c_[TRAIN, np.full(120, 0.1)], np.c_[TRUSTED, np.full(50, 0.1)], gamma=1)
+    assert constant.is_optimal()
+
+
+def test_many_columns_enter_by_their_leading_directions():
+    rng = np.random.default_rng(8)
+    few = rng.normal(size=(400, 6)) @ rng.normal(size=(6, 300))
+    basis = leading(few - few.mean(0), 10)
+    assert basis.T @ basis == pytest.approx(np.eye(10), abs=1e-12)
+    kept = (few - few.mean(0)) @ basis
+    assert (kept**2).sum() == pytest.approx(((few - few.mean(0)) ** 2).sum())
+    match = logistic(few[:300], few[300:])
+    assert match.is_optimal()
+    assert match.rank <= MANY_COLUMNS
+
+
+def test_many_values_are_chosen_for_by_some():
+    train, trusted, log_ratio = shifted(2, np.random.default_rng(7), 20 * CHOOSING, CHOOSING + 1)
+    match = logistic(train, trusted, bound=1e6)
+    assert match.is_optimal()
+    assert np.sqrt(((np.log(match.weights) - log_ratio) ** 2).mean()) <= 0.1
+
+
+def test_the_front_door_gives_the_same():
+    direct = logistic(TRAIN, TRUSTED).weights
+    assert np.array_equal(logistic(TRAIN, TRUSTED).weights, direct)
+    assert np.array_equal(kmm(TRAIN, TRUSTED, solver="logistic").weights, direct)
+    assert np.array_equal(kmm_batch([TRAIN], [TRUSTED], solver="logistic")[0].weights, direct)
+    assert np.array_equal(Logistic().fit_weights(TRAIN, TRUSTED), direct)
+    assert repr(Logistic(penalty=0.1)) == "Logistic(penalty=0.1)"
+    tensor = logistic(torch.tensor(TRAIN), torch.tensor(TRUSTED)).weights
+    assert isinstance(tensor, torch.Tensor)
+    assert np.array_equal(tensor.numpy(), direct)
+
+
+BAD = {
+    "penalty: must be positive": {"penalty": 0.0},
+    "gamma: must be positive": {"gamma": -1.0},
+    "bound: must be positive": {"bound": np.inf},
+}
+
+
+@pytest.mark.parametrize("message", BAD)
+def test_wrong_use_names_the_argument(message):
+    with pytest.raises(ValueError) as error:
+        logistic(TRAIN, TRUSTED, **BAD[message])
+    assert str(error.value).startswith(message)
+    assert "\n" not in str(error.value)
+
+
+def test_wrong_values_are_named():
+    with pytest.raises(ValueError, match="z_trusted: rows of shape"):
+        logistic(TRAIN, TRUSTED[:, :1])
+    with pytest.raises(ValueError, match="z_train: holds NaN"):
+        logistic(TRAIN * np.nan, TRUSTED)
+
+
+def test_a_problem_not_solved_is_said():
+    with pytest.raises(MatchingError, match="logistic: not solved to tol=1e-30"):
+        logistic(TRAIN, TRUSTED, tol=1e-30)
