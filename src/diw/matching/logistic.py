@@ -14,7 +14,8 @@ of φ, from simple to rich:
                 function in the kernel's space: bounded, for heavy tails and odd shapes
 
 λ has the largest likelihood of values left out. So has the family, but a simpler one is kept
-unless a richer one is better by more than one standard error.
+unless a richer one is better by more than one standard error, and the others are only tried where
+a score test of the linear fit, which takes no other fit, says that there may be more to find.
 """
 
 import math
@@ -32,7 +33,7 @@ from diw.matching.ratios import spread_out
 from diw.seeding import numpy_generator
 
 CENTRES = 30
-CANDIDATES = 300  # among which the centres are
+CANDIDATES = 200  # among which the centres are
 NARROWER = 4.0  # the second γ that is tried, in units of the median rule's
 FEW_COLUMNS = 10  # up to which squares and products are tried: 65 features
 MANY_COLUMNS = 200  # beyond which as many leading directions stand for the columns
@@ -96,7 +97,7 @@ def fit(
 
 
 def probability(log_odds: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """p = 1/(1 + exp(−x)) and y log p + (1 − y) log(1 − p) for log-odds x, without overflow."""
+    """1/(1 + exp(−x)) and the log-likelihood of y at log-odds x, without overflow."""
     t = np.tanh(0.5 * log_odds)
     return 0.5 + 0.5 * t, np.log(0.5 + 0.5 * np.abs(t)) + y * log_odds - np.maximum(log_odds, 0.0)
 
@@ -247,9 +248,9 @@ def _choose(
     """
     X = among[0].features(z)
     tried = [_best_penalty(X, y, penalty)]
-    next_and_last = dict.fromkeys(kind for family in among[1:2] + among[-1:] for kind in family.kinds)
-    kinds = [kind(z) for kind in next_and_last if kind not in among[0].kinds]
-    if max(doubts(X, y, tried[0][0], kinds), default=0.0) > DOUBT:
+    pure = [family for family in among[1:] if family.factor != 1.0]  # narrow kernels see for wide
+    kinds = [kind(z) for family in pure for kind in family.kinds if kind not in among[0].kinds]
+    if kinds and max(doubts(X, y, tried[0][0], kinds)) > DOUBT:
         tried += [_best_penalty(family.features(z), y, penalty) for family in among[1:]]
     best = max((scores for _, scores, _ in tried), key=lambda scores: float(scores.mean()))
     steps = sum(spent for *_, spent in tried)
@@ -261,10 +262,10 @@ def _choose(
 
 
 def doubts(X: FloatArray, y: FloatArray, found: Fit, kinds: list[FloatArray]) -> list[float]:
-    """Whether each kind of features would add to a fit: Rao's score test, without another fit.
+    """How much each kind of features (N, ·) would add to a fit, by a score test (Rao 1948).
 
     The gradient s along new features, freed of the old ones, has mean 0 and covariance V where
-    the model holds. sᵀ(V + λI)⁻¹s is twice what a step along them promises to gain.
+    the model holds. sᵀ(V + λI)⁻¹s is twice what one Newton step along them promises to gain.
 
     Returns:
         For each how far that is above its mean, in standard deviations.
@@ -276,15 +277,15 @@ def doubts(X: FloatArray, y: FloatArray, found: Fit, kinds: list[FloatArray]) ->
     solve = positive_solver(NUMPY, lambda: NUMPY.array(H[:old, :old].copy()))
     across = to_numpy(solve(NUMPY.array(H[:old, old:].copy())))
     s, V = gradient[old:] - gradient[:old] @ across, H[old:, old:] - H[old:, :old] @ across
-    found_doubts, first = [], 0
-    for kind in kinds:
-        part = slice(first, first + kind.shape[1])
-        first = part.stop
-        size = kind.shape[1]
-        shares = np.linalg.solve(V[part, part] + LIGHT * np.eye(size), np.c_[V[part, part], s[part]])
-        A = shares[:, :size]
-        found_doubts.append(float((s[part] @ shares[:, size] - np.trace(A)) / math.sqrt(2 * (A * A.T).sum())))
-    return found_doubts
+    ends = np.cumsum([kind.shape[1] for kind in kinds])[:-1]
+    return [_doubt(s[part], V[np.ix_(part, part)]) for part in np.split(np.arange(len(s)), ends)]
+
+
+def _doubt(s: FloatArray, V: FloatArray) -> float:
+    """sᵀ(V + λI)⁻¹s: with A = (V + λI)⁻¹V, its mean is tr A and its variance 2 tr A²."""
+    solved = np.linalg.solve(V + LIGHT * np.eye(len(s)), np.column_stack([V, s]))
+    A, gain = solved[:, :-1], float(s @ solved[:, -1])
+    return (gain - float(A.trace())) / math.sqrt(2.0 * float((A * A.T).sum()) + FLAT)
 
 
 def _best_penalty(

@@ -66,9 +66,7 @@ def _features(problem: Problem, factors: Sequence[float]) -> Iterator[Features]:
         yield Features(factor, k[:n], k[n:], centres)
 
 
-def spread_out(
-    values: FloatArray, count: int, candidates: int = CANDIDATES
-) -> NDArray[np.int64]:
+def spread_out(values: FloatArray, count: int, candidates: int = CANDIDATES) -> NDArray[np.int64]:
     """Up to `count` of the values (m, d), each the furthest from those before it (Gonzalez 1985).
 
     The first is the one nearest to the mean. Fifty such centres do what three hundred drawn
