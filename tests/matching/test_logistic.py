@@ -104,7 +104,7 @@ def test_doubts_are_standard_where_the_model_holds_and_large_where_not():
 
     def drawn(log_odds):
         y = (rng.uniform(size=600) * (1 + np.exp(-log_odds)) < 1).astype(float)
-        return doubts(X, y, fit(X, y, 3.0, np.zeros(3), 1e-6, 50), kinds)
+        return doubts(X, y, fit(X, y, 10.0, np.zeros(3), 1e-6, 50), kinds)
 
     held = np.array([drawn(z[:, 0] - 1) for _ in range(200)])
     assert np.abs(held.mean(0)).max() <= 0.25
