@@ -1,5 +1,7 @@
 """Ratios by logistic regression, against scikit-learn and their definitions."""
 
+import sys
+
 import numpy as np
 import pytest
 import torch
@@ -11,7 +13,9 @@ from diw.matching import Logistic, kmm, kmm_batch, logistic
 from diw.matching.logistic import (
     CENTRES,
     CHOOSING,
+    DOUBT,
     MANY_COLUMNS,
+    doubts,
     families,
     fit,
     kernels,
@@ -39,7 +43,7 @@ def fitted(X, penalty, rows=None):
 @pytest.mark.parametrize("penalty", [0.01, 1.0, 100.0])
 @pytest.mark.parametrize("place", range(5))
 def test_every_family_has_the_optimum_of_another_solver(place, penalty):
-    X = list(families(BOTH, 0.5, False))[place].features(BOTH)
+    X = families(BOTH, 0.5, False)[place].features(BOTH)
     assert (X[:, 0] == 1).all()
     found = fitted(X, penalty)
     assert found.log_odds == pytest.approx(by_sklearn(X, penalty), abs=1e-4)
@@ -70,18 +74,53 @@ def test_kernels_are_whitened():
     """aᵀa is the squared norm, in the kernel's space, of the function that a stands for."""
     centres = BOTH[::10]
     own = np.exp(-0.5 * cdist(centres, centres, "sqeuclidean"))
-    features = kernels(centres, 0.5)(centres)[:, 1:]
+    features = kernels(centres, 0.5)(centres)
     assert features @ features.T == pytest.approx(own, abs=1e-5)
 
 
 def test_left_out_is_close_to_fitting_again():
-    X = next(families(BOTH, 0.5, False)).features(BOTH)
+    X = families(BOTH, 0.5, False)[0].features(BOTH)
     scores = left_out(X, Y, fitted(X, 3.0))
     every = np.arange(len(X))
     for i in range(0, len(X), 7):
         without = fitted(X, 3.0, every != i)
-        p = probability(X[i : i + 1] @ without.a)[0]
+        p = 1 / (1 + np.exp(-X[i] @ without.a))
         assert scores[i] == pytest.approx(np.log(p if Y[i] else 1 - p), abs=2e-3)
+
+
+def test_probabilities_do_not_overflow():
+    x, y = np.array([-800.0, -3.0, 0.0, 3.0, 800.0, 800.0]), np.array([0.0, 1, 0, 1, 1, 0])
+    p, likelihood = probability(x, y)
+    assert p == pytest.approx([0, 1 / (1 + np.exp(3)), 0.5, 1 / (1 + np.exp(-3)), 1, 1])
+    assert likelihood == pytest.approx(y * x - np.logaddexp(0, x), abs=1e-15)
+
+
+def test_doubts_are_standard_where_the_model_holds_and_large_where_not():
+    """Labels are drawn from a linear model, then from one that has a square, too."""
+    rng = np.random.default_rng(9)
+    z = rng.normal(size=(600, 2))
+    simple, quadratic, *_, narrow = families(z, 0.5, False)
+    X, kinds = simple.features(z), [quadratic.kinds[1](z), narrow.kinds[0](z)]
+
+    def drawn(log_odds):
+        y = (rng.uniform(size=600) * (1 + np.exp(-log_odds)) < 1).astype(float)
+        return doubts(X, y, fit(X, y, 10.0, np.zeros(3), 1e-6, 50), kinds)
+
+    held = np.array([drawn(z[:, 0] - 1) for _ in range(200)])
+    assert np.abs(held.mean(0)).max() <= 0.25
+    assert held.std(0) == pytest.approx(1, abs=0.25)
+    assert (held > DOUBT).mean() <= 0.05
+    assert np.median([drawn(z[:, 0] + z[:, 1] ** 2 - 2) for _ in range(20)], axis=0).min() > 4
+
+
+def test_without_a_doubt_nothing_else_is_fitted(monkeypatch):
+    train, trusted, _ = shifted(2, np.random.default_rng(2))
+    without = logistic(train, trusted)
+    monkeypatch.setattr(sys.modules["diw.matching.logistic"], "DOUBT", -np.inf)
+    everything = logistic(train, trusted)
+    assert without.rank == everything.rank == 2
+    assert without.weights == pytest.approx(everything.weights, rel=1e-9)
+    assert without.iterations < 0.5 * everything.iterations
 
 
 def shifted(d, rng, n=4000, m=2000):

@@ -14,11 +14,12 @@ of φ, from simple to rich:
                 function in the kernel's space: bounded, for heavy tails and odd shapes
 
 λ has the largest likelihood of values left out. So has the family, but a simpler one is kept
-unless a richer one is better by more than one standard error.
+unless a richer one is better by more than one standard error, and the others are only tried where
+a score test of the linear fit, which takes no other fit, says that there may be more to find.
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,14 +33,17 @@ from diw.matching.ratios import spread_out
 from diw.seeding import numpy_generator
 
 CENTRES = 30
+CANDIDATES = 200  # among which the centres are
 NARROWER = 4.0  # the second γ that is tried, in units of the median rule's
 FEW_COLUMNS = 10  # up to which squares and products are tried: 65 features
 MANY_COLUMNS = 200  # beyond which as many leading directions stand for the columns
-CHOOSING = 2000  # training values, and trusted ones, at most, that choose λ and the family
+CHOOSING = 1000  # training values, and trusted ones, at most, that choose λ and the family
 FIRST, FACTOR = 10.0, math.sqrt(10.0)
-"""Where the search for λ begins, and its step."""
+"""The least λ that a search begins at, and its step."""
 SMALLEST, LARGEST = 1e-3, 1e4  # of λ
-ROUGHLY = 1e-4  # the residual that is enough to choose by
+DOUBT = 2.5  # standard deviations of the score test beyond which richer families are tried
+LIGHT = 0.3  # the λ of that test
+ROUGHLY = 1e-3  # the residual that is enough to choose by
 FLAT = 1e-13  # a column whose spread is this small beside its values is constant
 
 
@@ -52,6 +56,8 @@ class Fit:
     """(p,) the intercept and the coefficients."""
     log_odds: FloatArray
     """(N,) Xa."""
+    p: FloatArray
+    """(N,) the probabilities of being a trusted value."""
     objective: float
     """The penalised likelihood, negative, a value."""
     residual: float
@@ -65,42 +71,39 @@ def fit(
     """Newton's method with step halving for Σ log(1 + exp(Xa)) − yᵀXa + (λ/2) Σ_{l>0} a_l²."""
     ridge = np.full(X.shape[1], penalty)
     ridge[0] = 0.0
-    trusted, taken = float(y.sum()), 0
+    trusted, taken, last = float(y.sum()), 0, math.inf
 
-    def value(a: FloatArray, log_odds: FloatArray) -> float:
-        loss = np.logaddexp(0.0, log_odds).sum() - y @ log_odds
-        return float(loss + 0.5 * ridge @ (a * a))
+    def value(a: FloatArray, log_odds: FloatArray) -> tuple[float, FloatArray]:
+        p, likelihood = probability(log_odds, y)
+        return float(0.5 * ridge @ (a * a) - likelihood.sum()), p
 
     a, log_odds = start, X @ start
-    objective = value(a, log_odds)
+    objective, p = value(a, log_odds)
+    rounding = 1e-15 * (len(y) + abs(objective))
     while True:
-        gradient = X.T @ (probability(log_odds) - y) + ridge * a
+        gradient = (p - y) @ X + ridge * a
         residual = float(np.abs(gradient).max()) / trusted
-        if residual <= tolerance or taken == steps:
-            break
-        direction = -solver(X, log_odds, ridge)(gradient)
+        if residual <= tolerance or taken == steps or 1e-8 >= residual > 0.5 * last:
+            break  # the last: rounding hides what is left to gain
+        direction = -solver(X, p, ridge)(gradient)
         slope, along, t = float(gradient @ direction), X @ direction, 1.0
-        new = value(a + direction, log_odds + along)
-        while new > objective + 1e-4 * t * slope and t > 1e-9:
+        new, p_there = value(a + direction, log_odds + along)
+        while new > objective + 1e-4 * t * slope + rounding and t > 1e-9:
             t *= 0.5
-            new = value(a + t * direction, log_odds + t * along)
-        if t <= 1e-9 and residual <= 1e-8:  # rounding hides what is left to gain
-            break
-        a, objective, taken = a + t * direction, new, taken + 1
-        log_odds = X @ a
-    return Fit(penalty, a, log_odds, objective / len(y), residual, taken)
+            new, p_there = value(a + t * direction, log_odds + t * along)
+        a, log_odds = a + t * direction, log_odds + t * along
+        objective, p, taken, last = new, p_there, taken + 1, residual
+    return Fit(penalty, a, log_odds, p, objective / len(y), residual, taken)
 
 
-def probability(log_odds: FloatArray) -> FloatArray:
-    """1/(1 + exp(−x)), without overflow."""
-    return 0.5 + 0.5 * np.tanh(0.5 * log_odds)
+def probability(log_odds: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """1/(1 + exp(−x)) and the log-likelihood of y at log-odds x, without overflow."""
+    t = np.tanh(0.5 * log_odds)
+    return 0.5 + 0.5 * t, np.log(0.5 + 0.5 * np.abs(t)) + y * log_odds - np.maximum(log_odds, 0.0)
 
 
-def solver(
-    X: FloatArray, log_odds: FloatArray, ridge: FloatArray
-) -> Callable[[FloatArray], FloatArray]:
+def solver(X: FloatArray, p: FloatArray, ridge: FloatArray) -> Callable[[FloatArray], FloatArray]:
     """A solver for the Hessian Xᵀ diag(p(1 − p)) X + diag(ridge)."""
-    p = probability(log_odds)
     scaled = X * np.sqrt(p * (1.0 - p))[:, None]
     solve = positive_solver(NUMPY, lambda: NUMPY.array(scaled.T @ scaled + np.diag(ridge)))
     return lambda right: to_numpy(solve(NUMPY.array(right)))
@@ -112,56 +115,59 @@ def left_out(X: FloatArray, y: FloatArray, found: Fit) -> FloatArray:
     One Newton step from the fit to all leads there: without value i its log-odds change by
     h(p − y)/(1 − p(1 − p)h), where h = xᵀH⁻¹x and H is the Hessian (Pregibon 1981).
     """
-    ridge = np.full(X.shape[1], found.penalty)
+    p, size = found.p, X.shape[1]
+    ridge = np.full(size, found.penalty)
     ridge[0] = 0.0
-    p = probability(found.log_odds)
-    inverse = solver(X, found.log_odds, ridge)(np.eye(X.shape[1]))
-    h = ((X @ inverse) * X).sum(1)
-    log_odds = found.log_odds + h * (p - y) / (1.0 - p * (1.0 - p) * h)
-    return y * log_odds - np.logaddexp(0.0, log_odds)
+    h = np.einsum("ij,ij->i", X @ solver(X, p, ridge)(np.eye(size)), X)
+    return probability(found.log_odds + h * (p - y) / (1.0 - p * (1.0 - p) * h), y)[1]
+
+
+Features = Callable[[FloatArray], FloatArray]
+"""A map φ of values (·, d) to features (·, p)."""
 
 
 @dataclass(frozen=True)
 class Family:
-    """A map φ of values (·, d) to features (·, p), the first of which is one."""
+    """Features of one or several kinds."""
 
-    features: Callable[[FloatArray], FloatArray]
+    kinds: tuple[Features, ...]
     factor: float = 0.0
     """γ in units of the problem's; 0 without a kernel."""
 
+    def features(self, values: FloatArray) -> FloatArray:
+        """All of them, after a column of ones."""
+        return np.hstack([np.ones((len(values), 1)), *(kind(values) for kind in self.kinds)])
 
-def families(z: FloatArray, gamma: float, fixed: bool) -> Iterator[Family]:
+
+def families(z: FloatArray, gamma: float, fixed: bool) -> list[Family]:
     """From simple to rich, for values like `z` (N, d); with a `fixed` γ only its kernels."""
     centre, spread = z.mean(0), z.std(0)
     varies = spread > FLAT * np.abs(z).max(0)
     left, right = np.triu_indices(int(varies.sum()))
 
     def standard(values: FloatArray) -> FloatArray:
-        return (values[:, varies] - centre[varies]) / spread[varies]
+        scaled = (values - centre) / np.where(varies, spread, 1.0)
+        return scaled if varies.all() else scaled[:, varies]
 
     turn = leading(standard(z), MANY_COLUMNS) if varies.sum() > MANY_COLUMNS else None
 
     def linear(values: FloatArray) -> FloatArray:
-        columns = standard(values) if turn is None else standard(values) @ turn
-        return np.hstack([np.ones((len(values), 1)), columns])
+        return standard(values) if turn is None else standard(values) @ turn
 
-    def quadratic(values: FloatArray) -> FloatArray:
-        first = linear(values)
-        return np.hstack([first, first[:, 1 + left] * first[:, 1 + right]])
+    def products(values: FloatArray) -> FloatArray:
+        columns = standard(values)
+        return columns[:, left] * columns[:, right]
 
-    few = 0 < varies.sum() <= FEW_COLUMNS
-    polynomial = quadratic if few else linear
-    if not (fixed and gamma > 0):
-        yield Family(linear)
-        if few:
-            yield Family(quadratic)
-    if gamma > 0 and varies.any():
-        centres = z[spread_out(z, CENTRES)]
-        wide = kernels(centres, gamma)
-        yield Family(wide, 1.0)
-        if not fixed:
-            yield Family(lambda values: np.hstack([wide(values), polynomial(values)[:, 1:]]), 1.0)
-            yield Family(kernels(centres, NARROWER * gamma), NARROWER)
+    polynomial = (linear, products) if 0 < varies.sum() <= FEW_COLUMNS else (linear,)
+    simple = [Family(polynomial[: 1 + k]) for k in range(len(polynomial))]
+    if gamma == 0 or not varies.any():
+        return simple
+    centres = z[spread_out(z, CENTRES, CANDIDATES)]
+    wide, narrow = kernels(centres, gamma), kernels(centres, NARROWER * gamma)
+    if fixed:
+        return [Family((wide,), 1.0)]
+    rich = [Family((wide,), 1.0), Family((wide, *polynomial), 1.0), Family((narrow,), NARROWER)]
+    return simple + rich
 
 
 def leading(z: FloatArray, count: int) -> FloatArray:
@@ -176,7 +182,7 @@ def leading(z: FloatArray, count: int) -> FloatArray:
     return basis
 
 
-def kernels(centres: FloatArray, gamma: float) -> Callable[[FloatArray], FloatArray]:
+def kernels(centres: FloatArray, gamma: float) -> Features:
     """L⁻¹k(c, z) with LLᵀ = k(c, c): the kernel's space, as far as the centres span it."""
     size = len(centres)
     own = to_numpy(gaussian(NUMPY.array(centres), NUMPY.array(centres), gamma))
@@ -184,7 +190,7 @@ def kernels(centres: FloatArray, gamma: float) -> Callable[[FloatArray], FloatAr
 
     def features(values: FloatArray) -> FloatArray:
         across = to_numpy(gaussian(NUMPY.array(values), NUMPY.array(centres), gamma))
-        return np.hstack([np.ones((len(values), 1)), across @ whiten])
+        return across @ whiten
 
     return features
 
@@ -195,11 +201,10 @@ def logistic(problem: Problem, options: Options, z_train: Values) -> tuple[Match
     z = z[:, None] if z.ndim == 1 else z
     m = len(z) - n
     y = np.repeat([0.0, 1.0], [n, m])
-    rows = _some(n, m)
+    rows = _some(n, m) if max(n, m) > CHOOSING else slice(None)
     fixed = options.gamma is not None
-    family, rough, spent = _choose(
-        families(z[rows], problem.gamma, fixed), z[rows], y[rows], options.penalty
-    )
+    offered = families(z[rows], problem.gamma, fixed)
+    family, rough, spent = _choose(offered, z[rows], y[rows], options.penalty)
     X = family.features(z)
     start = rough.a.copy()
     start[0] += math.log(m / n) - math.log(y[rows].sum() / (1.0 - y[rows]).sum())
@@ -226,7 +231,7 @@ def logistic(problem: Problem, options: Options, z_train: Values) -> tuple[Match
 
 
 def _some(n: int, m: int) -> np.ndarray:
-    """The places of the values that choose: all, or `CHOOSING` of either kind."""
+    """The places of up to `CHOOSING` values of either kind."""
     parts = [(0, n), (n, m)]
     generator = numpy_generator(0, "values that choose a family")
     chosen = [first + np.sort(generator.permutation(size)[:CHOOSING]) for first, size in parts]
@@ -234,30 +239,66 @@ def _some(n: int, m: int) -> np.ndarray:
 
 
 def _choose(
-    among: Iterator[Family], z: FloatArray, y: FloatArray, penalty: float | None
+    among: list[Family], z: FloatArray, y: FloatArray, penalty: float | None
 ) -> tuple[Family, Fit, int]:
     """The simplest family that the best does not surpass by more than one standard error.
 
     Returns:
         The family, its fit, and the Newton steps of all.
     """
-    tried = [(family, *_best_penalty(family.features(z), y, penalty)) for family in among]
+    X = among[0].features(z)
+    tried = [_best_penalty(X, y, penalty)]
+    pure = [family for family in among[1:] if family.factor != 1.0]  # narrow kernels see for wide
+    kinds = [kind(z) for family in pure for kind in family.kinds if kind not in among[0].kinds]
+    if kinds and max(doubts(X, y, tried[0][0], kinds)) > DOUBT:
+        tried += [_best_penalty(family.features(z), y, penalty) for family in among[1:]]
+    best = max((scores for _, scores, _ in tried), key=lambda scores: float(scores.mean()))
     steps = sum(spent for *_, spent in tried)
-    best = max((scores for _, _, scores, _ in tried), key=lambda scores: float(scores.mean()))
-    for family, found, scores, _ in tried:
+    for family, (found, scores, _) in zip(among, tried, strict=False):
         lead = best - scores
         if lead.mean() <= lead.std() / math.sqrt(len(lead)):
             return family, found, steps
     raise AssertionError("the best leads itself by nothing")
 
 
+def doubts(X: FloatArray, y: FloatArray, found: Fit, kinds: list[FloatArray]) -> list[float]:
+    """How much each kind of features (N, ·) would add to a fit, by a score test (Rao 1948).
+
+    The gradient s along new features, freed of the old ones, has mean 0 and covariance V where
+    the model holds. sᵀ(V + λI)⁻¹s is twice what one Newton step along them promises to gain.
+
+    Returns:
+        For each how far that is above its mean, in standard deviations.
+    """
+    both = np.hstack([X, *kinds])
+    gradient = (y - found.p) @ both
+    both *= np.sqrt(found.p * (1.0 - found.p))[:, None]
+    H, old = both.T @ both, X.shape[1]
+    solve = positive_solver(NUMPY, lambda: NUMPY.array(H[:old, :old].copy()))
+    across = to_numpy(solve(NUMPY.array(H[:old, old:].copy())))
+    s, V = gradient[old:] - gradient[:old] @ across, H[old:, old:] - H[old:, :old] @ across
+    ends = np.cumsum([kind.shape[1] for kind in kinds])[:-1]
+    return [_doubt(s[part], V[np.ix_(part, part)]) for part in np.split(np.arange(len(s)), ends)]
+
+
+def _doubt(s: FloatArray, V: FloatArray) -> float:
+    """sᵀ(V + λI)⁻¹s: with A = (V + λI)⁻¹V, its mean is tr A and its variance 2 tr A²."""
+    solved = np.linalg.solve(V + LIGHT * np.eye(len(s)), np.column_stack([V, s]))
+    A, gain = solved[:, :-1], float(s @ solved[:, -1])
+    return (gain - float(A.trace())) / math.sqrt(2.0 * float((A * A.T).sum()) + FLAT)
+
+
 def _best_penalty(
     X: FloatArray, y: FloatArray, penalty: float | None
 ) -> tuple[Fit, FloatArray, int]:
-    """Up the likelihood left out, from `FIRST` in steps of `FACTOR`: fit, scores, Newton steps."""
+    """Up the likelihood left out, in steps of `FACTOR`: the fit, its scores, all Newton steps.
+
+    The more features, the larger the λ that they need, so the search begins at their number.
+    """
     start = np.zeros(X.shape[1])
     start[0] = math.log(y.sum() / (1.0 - y).sum())
-    found = fit(X, y, FIRST if penalty is None else float(penalty), start, ROUGHLY, 100)
+    first = max(FIRST, X.shape[1] - 1.0) if penalty is None else float(penalty)
+    found = fit(X, y, first, start, ROUGHLY, 100)
     scores, steps = left_out(X, y, found), found.steps
     for factor in (1.0 / FACTOR, FACTOR) if penalty is None else ():
         moved = False

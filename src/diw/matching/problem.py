@@ -30,8 +30,8 @@ FEW_ROWS = 512  # beyond this many rows, all distances would be slow
 LARGEST_GAMMA = 1e280  # for values of magnitude one: a narrower kernel would meet underflow
 RULES = {"pgd": "quantile:0.5", "ulsif": "median", "kliep": "median", "logistic": "median"}
 """The width where none is asked for, of solvers with a rule of their own."""
-LOOKED_FOR = ("ulsif", "kliep", "logistic")
-"""Solvers that look for γ; the rule only says where, so a part of the values will do."""
+LOOKED_FOR = {"ulsif": FEW_ROWS, "kliep": FEW_ROWS, "logistic": 128}
+"""Solvers that look for γ; the rule only says where, so so many of the values will do."""
 FAR = 40.0  # in units of 1/√γ: exp(−40²) is 0
 
 
@@ -98,7 +98,8 @@ def make_problem(z_train: Values, z_trusted: Values, options: Options) -> Proble
         )
     z, unit = _scaled(xp, train, trusted)
     gamma = RULES.get(options.solver) if options.gamma is None else options.gamma
-    rows = _a_part(z[:n]) if options.gamma is None and options.solver in LOOKED_FOR else z[:n]
+    enough = LOOKED_FOR.get(options.solver, n) if options.gamma is None else n
+    rows = _a_part(z[:n], enough)
     scaled, given = _gamma(gamma, rows, unit)
     if scaled == 0 and len(rows) < n:  # equal by chance
         scaled, given = _gamma(gamma, z[:n], unit)
@@ -184,11 +185,11 @@ def _drawn_together(xp: Backend, train: Array, trusted: Array, gamma: float) -> 
     return values[: len(train)], values[len(train) :]
 
 
-def _a_part(z: Array) -> Array:
-    """Up to 512 rows of `z`, always the same; all of one column, whose width takes no time."""
-    if len(z) <= FEW_ROWS or z.ndim == 1 or z.shape[1] == 1:
+def _a_part(z: Array, enough: int) -> Array:
+    """Up to `enough` rows of `z`, always the same; all of one column, whose width takes no time."""
+    if len(z) <= enough or z.ndim == 1 or z.shape[1] == 1:
         return z
-    return z[np.sort(numpy_generator(0, "kernel width").permutation(len(z))[:FEW_ROWS])]
+    return z[np.sort(numpy_generator(0, "kernel width").permutation(len(z))[:enough])]
 
 
 def _gamma(gamma: float | str | None, z: Array, unit: float) -> tuple[float, float]:

@@ -66,20 +66,24 @@ def _features(problem: Problem, factors: Sequence[float]) -> Iterator[Features]:
         yield Features(factor, k[:n], k[n:], centres)
 
 
-def spread_out(values: FloatArray, count: int) -> NDArray[np.int64]:
+def spread_out(values: FloatArray, count: int, candidates: int = CANDIDATES) -> NDArray[np.int64]:
     """Up to `count` of the values (m, d), each the furthest from those before it (Gonzalez 1985).
 
     The first is the one nearest to the mean. Fifty such centres do what three hundred drawn
     ones do: the ratio is largest at the rim, which a draw of fifty misses.
     """
-    order = numpy_generator(0, "centres of a ratio").permutation(len(values))[:CANDIDATES]
+    order = numpy_generator(0, "centres of a ratio").permutation(len(values))[:candidates]
     some = values[np.sort(order)]
-    nearest = ((some - some.mean(0)) ** 2).sum(1)
-    chosen = [int(nearest.argmin())]
-    distance = ((some - some[chosen[0]]) ** 2).sum(1)
+
+    def squared_distance(place: FloatArray) -> FloatArray:
+        difference = some - place
+        return np.einsum("ij,ij->i", difference, difference)
+
+    chosen = [int(squared_distance(some.mean(0)).argmin())]
+    distance = squared_distance(some[chosen[0]])
     while len(chosen) < count and distance.max() > 0:
         chosen.append(int(distance.argmax()))
-        distance = np.minimum(distance, ((some - some[chosen[-1]]) ** 2).sum(1))
+        distance = np.minimum(distance, squared_distance(some[chosen[-1]]))
     return np.sort(np.sort(order)[chosen])
 
 
