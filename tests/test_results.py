@@ -10,6 +10,8 @@ from statistics import mean
 
 import pytest
 
+from diw.experiments.kept import rows_of
+
 ROOT = Path(__file__).parents[1]
 KEPT = sorted((ROOT / "results").glob("*/*/records.json"))
 ACCURACY = {"accuracy %": 1, "accuracy % of the last ten epochs": 10}
@@ -60,6 +62,12 @@ def test_a_table_is_the_mean_of_its_runs(path: Path) -> None:
     means = sorted(mean(trials) for trials in cells.values())
     ours = [row["ours"] for row in rows if row["metric"] == measure and row["ours"]]
     assert sorted(map(float, ours)) == pytest.approx(means)
+
+
+@pytest.mark.parametrize("path", KEPT, ids=lambda path: str(path.relative_to(ROOT / "results")))
+def test_every_kept_run_can_be_restored(path: Path) -> None:
+    for record in json.loads(path.read_text(encoding="utf-8")):
+        assert len(rows_of(record)) == len(record["test_accuracy"])
 
 
 def test_the_readmes_table_is_the_committed_one() -> None:

@@ -8,9 +8,9 @@ import pytest
 
 from diw.errors import UsageError
 from diw.experiments.execute import execute
-from diw.experiments.kept import RECORDS, forget_restored, kept_records, record_of, restore
+from diw.experiments.kept import RECORDS, forget_restored, kept_records, record_of, restore, rows_of
 from diw.experiments.sources import with_method
-from diw.records import Recipe, RunSpec
+from diw.records import Recipe, Run, RunSpec
 from diw.reports.summary import summarise
 
 SPEC = with_method(
@@ -53,6 +53,16 @@ def test_a_kept_run_is_restored_with_its_accuracies(trained, kept, tmp_path) -> 
     assert theirs.seconds == ours.seconds
     assert ours.weight_auroc is not None
     assert theirs.weight_auroc is None  # weights are not kept
+
+
+def test_a_metric_that_came_with_a_newer_version_is_kept_where_it_is(tmp_path) -> None:
+    run = Run.create(tmp_path / "run", SPEC.as_json())
+    for epoch in (1, 2, 3):
+        newer = {"calibration_error": 0.1} if epoch == 3 else {}
+        run.append({"epoch": epoch, "test_accuracy": 0.5, **newer, "seconds": 1.0})
+    record = record_of(run)
+    assert record["calibration_error"] == [None, None, 10.0]
+    assert rows_of(record) == run.metrics()
 
 
 def test_a_run_that_was_trained_here_is_left_alone(trained, kept) -> None:

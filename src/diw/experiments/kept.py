@@ -30,10 +30,13 @@ NEED_ARRAYS = frozenset({"weights", "distance", "tsne"})
 
 
 def record_of(run: Run) -> dict[str, Any]:
-    """What is kept of a finished run: its spec, and its metrics by epoch in per cent."""
+    """What is kept of a finished run: its spec, and its metrics by epoch in per cent.
+
+    A metric is None in epochs without it: those before a newer version went on with the run.
+    """
     epochs = run.metrics()
     curves = {
-        name: [round(100 * epoch[name], 2) for epoch in epochs if name in epoch]
+        name: [round(100 * epoch[name], 2) if name in epoch else None for epoch in epochs]
         for name in CURVES
         if any(name in epoch for epoch in epochs)
     }
@@ -75,7 +78,7 @@ def restore(specs: Iterable[RunSpec], runs: Path, records: Mapping[str, dict[str
             run.forget()  # what an interrupted call left
             Run.create(run.folder, spec.as_json())
             (run.folder / "restored").touch()
-            for row in _rows(record):
+            for row in rows_of(record):
                 run.append(row)
             run.finish()
             restored += 1
@@ -92,13 +95,17 @@ def forget_restored(specs: Iterable[RunSpec], runs: Path) -> None:
                     run.forget()
 
 
-def _rows(record: Mapping[str, Any]) -> list[dict[str, Any]]:
+def rows_of(record: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The metrics by epoch, as fractions; of the seconds only the sum is known."""
     curves = {name: record[name] for name in CURVES if name in record}
     return [
         {
             "epoch": epoch,
-            **{name: value / 100 for name, value in zip(curves, values, strict=True)},
+            **{
+                name: value / 100
+                for name, value in zip(curves, values, strict=True)
+                if value is not None
+            },
             "seconds": record["seconds"],
         }
         for epoch, values in enumerate(zip(*curves.values(), strict=True), start=1)
