@@ -11,6 +11,7 @@ from diw.weighting.confusion import (
     log_odds,
     shrunk_shares,
     shrunk_transitions,
+    tamed,
     temperature,
     tempered,
     transitions,
@@ -147,3 +148,23 @@ def test_only_what_there_is_evidence_for_is_off_the_diagonal(m: int) -> None:
         np.testing.assert_array_equal(np.diagonal(kept), np.diagonal(found))
         wrong = (kept - np.diag(np.diagonal(kept))).sum() / kept.sum()
         assert wrong < 0.04 if rate == 0 else wrong > 0.25, (rate, wrong)
+
+
+def effective(factors: np.ndarray, shares: np.ndarray) -> float:
+    """Kish's effective sample size of 10,000 samples that are weighted by their class."""
+    weights = np.repeat(factors, (10_000 * shares).astype(int))
+    return weights.sum() ** 2 / (len(weights) * (weights**2).sum())
+
+
+def test_mild_class_factors_stay_as_they_are() -> None:
+    factors, shares = np.array([0.8, 1.0, 1.5, 0.9]), np.full(K, 0.25)
+    assert tamed(factors, shares) is factors
+
+
+def test_class_factors_of_rare_classes_leave_an_effective_sample_size() -> None:
+    shares = np.array([0.001, 0.333, 0.333, 0.333])
+    factors = 0.25 / shares  # all classes alike
+    assert effective(factors, shares) < 0.02
+    found = tamed(factors, shares)
+    assert effective(found, shares) == pytest.approx(0.5, abs=1e-6)
+    assert found[0] > 5 * found[1]  # a rare class still counts far more

@@ -43,6 +43,8 @@ from class to class."""
 FADING = 0.95
 """What is left of the tables' old entries after each match."""
 LEAST_INFORMATION = 0.04
+LEAST_ESS = 0.5
+"""Class factors leave at least this share of the effective sample size."""
 TINY = 1e-12
 
 
@@ -196,6 +198,32 @@ def shrunk_shares(wanted: FloatArray, present: FloatArray, m: int) -> FloatArray
     return shares / shares.sum()
 
 
+def tamed(factors: FloatArray, shares: FloatArray, least: float = LEAST_ESS) -> FloatArray:
+    """(k,) class factors, or the largest power of them that leaves an effective sample size.
+
+    Kish's effective sample size of weights f_y is (Σ P f)² / Σ P f², as a share of n. Ten samples
+    that stand for a tenth of the data have weights of a hundred: right on average, but a
+    mini-batch that has one of them learns little else, and some networks do not survive it.
+
+    Args:
+        factors: (k,) f.
+        shares: (k,) P, the shares of the classes.
+        least: The smallest share of the effective sample size.
+    """
+
+    def size(power: float) -> float:
+        f = factors**power
+        return float((shares @ f) ** 2 / (shares @ f**2))
+
+    if size(1.0) >= least:
+        return factors
+    low, high = 0.0, 1.0
+    for _ in range(30):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if size(middle) >= least else (low, middle)
+    return factors**low
+
+
 @dataclass
 class Tables:
     """What is known of the training and the trusted samples as a whole."""
@@ -269,7 +297,7 @@ class Tables:
         seen = self.labels[self.visits > 0]
         wanted = np.bincount(seen, minlength=k) / len(seen)
         present = np.maximum(self.worth, 1e-12) / np.maximum(self.worth, 1e-12).sum()
-        return (shrunk_shares(wanted, present, len(seen)) / present)[labels]
+        return tamed(shrunk_shares(wanted, present, len(seen)) / present, present)[labels]
 
     def state_dict(self) -> dict[str, Any]:
         """All of it, as tensors and plain values."""
