@@ -129,7 +129,7 @@ def test_one_dimension():
     assert KMM().fit(TRAIN[:, 0], TRUSTED[:, 0]).n_features_in_ == 1
 
 
-@pytest.mark.parametrize(("rows", "small"), [(50, True), (8193, False)])
+@pytest.mark.parametrize(("rows", "small"), [(50, True), (200_001, False)])
 def test_small_matches_use_one_blas_thread(monkeypatch: pytest.MonkeyPatch, rows: int, small: bool):
     """With several, each of many small calls would wait for a thread that other work delays."""
     module = import_module("diw.matching.kmm")

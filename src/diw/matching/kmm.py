@@ -19,7 +19,7 @@ from diw.matching.active_set import active_set
 from diw.matching.backend import Values
 from diw.matching.batched import solve_batched
 from diw.matching.cvxopt import solve_by_cvxopt
-from diw.matching.gram import DENSE_ROWS, Factor, Gram, dense, gram_of
+from diw.matching.gram import Factor, Gram, dense, gram_of
 from diw.matching.interior_point import interior_point
 from diw.matching.isotonic import isotonic
 from diw.matching.logistic import logistic
@@ -35,6 +35,7 @@ from diw.matching.stopped import stopped
 NEWTON_RANK = 40  # up to this rank Newton's method alone is mostly fastest
 NEWTON_STEPS = 30  # if it has not ended by then, it will not soon
 SAMPLE = 20_000  # samples of the thinned problem that a very large one starts from
+ONE_THREAD_ROWS = 200_000  # up to this size a second BLAS thread gains a fifth at most
 
 
 @with_keywords(Options)
@@ -226,7 +227,7 @@ def _blas_threads(pairs: Sequence[tuple[Values, Values]]) -> AbstractContextMana
     cores 2,500 × 10 values took 30 s instead of 1 s.
     """
     shapes = [tuple(getattr(z, "shape", ())) for pair in pairs for z in pair]
-    small = all(shape[:1] <= (DENSE_ROWS,) for shape in shapes)
+    small = all(shape[:1] <= (ONE_THREAD_ROWS,) for shape in shapes)
     return _blas().limit(limits=1) if small else nullcontext()
 
 
@@ -305,7 +306,8 @@ def solve_system(system: System, max_iterations: int) -> tuple[DualPoint, int]:
         thinned, _ = solve_system(system.thinned(system.size // SAMPLE), max_iterations)
         start = system.point(thinned.y, thinned.eta)
     if large or len(system.V) <= NEWTON_RANK:
-        found, spent, done = newton(system, start, min(NEWTON_STEPS, max_iterations))
+        patience = 2 * NEWTON_STEPS if large else NEWTON_STEPS  # a good start: 30 to 35 steps
+        found, spent, done = newton(system, start, min(patience, max_iterations))
         if done:
             return found, spent
     start, iterations = interior_point(system, max_iterations)
