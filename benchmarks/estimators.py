@@ -70,6 +70,9 @@ def contenders() -> dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]]:
         else:
             own_rule = name in ("logistic", "pgd", "isotonic")
             found["kmm" if name == "diw" else name] = ours(name, None if own_rule else "median")
+    found["logistic, linear"] = lambda train, trusted: (
+        kmm(train, trusted, solver="logistic", features="linear", penalty=1.0).weights
+    )
     return found | _adapt() | _skada()
 
 

@@ -17,39 +17,14 @@ from diw.matching.logistic import (
     MANY_COLUMNS,
     doubts,
     families,
-    fit,
     kernels,
     leading,
-    left_out,
-    probability,
 )
+from diw.matching.regression import fit
 
 RNG = np.random.default_rng(2)
 TRAIN, TRUSTED = RNG.normal(size=(120, 2)), RNG.normal(0.6, 0.8, (50, 2))
 BOTH, Y = np.concatenate([TRAIN, TRUSTED]), np.repeat([0.0, 1.0], [120, 50])
-
-
-def by_sklearn(X, penalty):
-    """Log-odds of scikit-learn's model; the first column, of ones, is its free intercept."""
-    model = LogisticRegression(C=1 / penalty, tol=1e-12, max_iter=10_000).fit(X[:, 1:], Y)
-    return model.decision_function(X[:, 1:])
-
-
-def fitted(X, penalty, rows=None):
-    rows = np.arange(len(X)) if rows is None else rows
-    return fit(X[rows], Y[rows], penalty, np.zeros(X.shape[1]), 1e-12, 100)
-
-
-@pytest.mark.parametrize("penalty", [0.01, 1.0, 100.0])
-@pytest.mark.parametrize("place", range(5))
-def test_every_family_has_the_optimum_of_another_solver(place, penalty):
-    X = families(BOTH, 0.5, False)[place].features(BOTH)
-    assert (X[:, 0] == 1).all()
-    found = fitted(X, penalty)
-    assert found.log_odds == pytest.approx(by_sklearn(X, penalty), abs=1e-4)
-    gradient = X.T @ (1 / (1 + np.exp(-X @ found.a)) - Y)
-    gradient[1:] += penalty * found.a[1:]
-    assert np.abs(gradient).max() <= 1e-9
 
 
 def test_the_weights_are_the_odds_of_the_linear_model():
@@ -64,6 +39,22 @@ def test_the_weights_are_the_odds_of_the_linear_model():
     assert (match.status, match.penalty, match.gamma, match.rank) == ("optimal", 2.0, 0.0, 2)
 
 
+def test_linear_features_are_asked_for_by_name():
+    """Nothing else is tried, not even where it would fit better."""
+    rng = np.random.default_rng(4)
+    train, trusted = rng.standard_t(3, (900, 1)), rng.standard_t(3, (300, 1)) + 1
+    assert logistic(train, trusted).gamma > 0
+    linear = logistic(train, trusted, features="linear", penalty=2.0)
+    assert (linear.rank, linear.gamma, linear.penalty) == (1, 0.0, 2.0)
+    both = np.concatenate([train, trusted])
+    standard = (both - both.mean()) / both.std()
+    y = np.repeat([0, 1], [900, 300])
+    model = LogisticRegression(C=0.5, tol=1e-12).fit(standard, y)
+    odds = np.exp(model.decision_function(standard[:900]))
+    assert linear.weights == pytest.approx(np.minimum(3 * odds, 50), rel=1e-4)
+    assert logistic(train, trusted, features="linear").penalty > 0
+
+
 def test_a_width_asks_for_kernels():
     match = logistic(TRAIN, TRUSTED, gamma=0.4, penalty=0.5)
     assert (match.gamma, match.rank) == (0.4, CENTRES)
@@ -75,24 +66,27 @@ def test_kernels_are_whitened():
     centres = BOTH[::10]
     own = np.exp(-0.5 * cdist(centres, centres, "sqeuclidean"))
     features = kernels(centres, 0.5)(centres)
-    assert features @ features.T == pytest.approx(own, abs=1e-5)
+    assert features.T @ features == pytest.approx(own, abs=1e-5)
 
 
-def test_left_out_is_close_to_fitting_again():
-    X = families(BOTH, 0.5, False)[0].features(BOTH)
-    scores = left_out(X, Y, fitted(X, 3.0))
-    every = np.arange(len(X))
-    for i in range(0, len(X), 7):
-        without = fitted(X, 3.0, every != i)
-        p = 1 / (1 + np.exp(-X[i] @ without.a))
-        assert scores[i] == pytest.approx(np.log(p if Y[i] else 1 - p), abs=2e-3)
+@pytest.mark.parametrize("place", range(5))
+def test_features_are_what_they_are_said_to_be(place):
+    standard = ((BOTH - BOTH.mean(0)) / BOTH.std(0)).T
+    family = families(BOTH, 0.5, False)[place]
+    X = family.features(BOTH)
+    assert (X[0] == 1).all()
+    if family.factor == 0:
+        x, y = standard
+        assert X[1:] == pytest.approx(np.stack([x, y, x * x, x * y, y * y][: len(X) - 1]))
+    else:
+        assert len(X) == 1 + CENTRES + (5 if len(family.kinds) == 3 else 0)
+    assert len(families(BOTH, 0.5, True)) == 1
 
 
-def test_probabilities_do_not_overflow():
-    x, y = np.array([-800.0, -3.0, 0.0, 3.0, 800.0, 800.0]), np.array([0.0, 1, 0, 1, 1, 0])
-    p, likelihood = probability(x, y)
-    assert p == pytest.approx([0, 1 / (1 + np.exp(3)), 0.5, 1 / (1 + np.exp(-3)), 1, 1])
-    assert likelihood == pytest.approx(y * x - np.logaddexp(0, x), abs=1e-15)
+def test_features_of_many_values_are_computed_in_parts():
+    many = np.tile(BOTH, (60, 1))
+    for family in families(BOTH, 0.5, False):
+        assert family.features(many) == pytest.approx(np.tile(family.features(BOTH), (1, 60)))
 
 
 def test_doubts_are_standard_where_the_model_holds_and_large_where_not():
@@ -100,10 +94,11 @@ def test_doubts_are_standard_where_the_model_holds_and_large_where_not():
     rng = np.random.default_rng(9)
     z = rng.normal(size=(600, 2))
     simple, quadratic, *_, narrow = families(z, 0.5, False)
-    X, kinds = simple.features(z), [quadratic.kinds[1](z), narrow.kinds[0](z)]
+    X = simple.features(z)
 
     def drawn(log_odds):
         y = (rng.uniform(size=600) * (1 + np.exp(-log_odds)) < 1).astype(float)
+        kinds = [quadratic.kinds[1](z), narrow.kinds[0](z)]
         return doubts(X, y, fit(X, y, 10.0, np.zeros(3), 1e-6, 50), kinds)
 
     held = np.array([drawn(z[:, 0] - 1) for _ in range(200)])
@@ -237,6 +232,8 @@ BAD = {
     "penalty: must be positive": {"penalty": 0.0},
     "gamma: must be positive": {"gamma": -1.0},
     "bound: must be positive": {"bound": np.inf},
+    "features: must be 'any' or 'linear'": {"features": "cubic"},
+    "gamma: asks for kernels": {"features": "linear", "gamma": 1.0},
 }
 
 
@@ -246,6 +243,11 @@ def test_wrong_use_names_the_argument(message):
         logistic(TRAIN, TRUSTED, **BAD[message])
     assert str(error.value).startswith(message)
     assert "\n" not in str(error.value)
+
+
+def test_features_belong_to_this_estimator():
+    with pytest.raises(ValueError, match="features: belongs to solver='logistic', not 'el'"):
+        kmm(TRAIN, TRUSTED, solver="el", features="linear")
 
 
 def test_wrong_values_are_named():

@@ -13,7 +13,7 @@ from diw.matching.backend import FloatArray, Values, is_tensor
 from diw.matching.gram import gram_of
 from diw.matching.kmm import KMM, kmm
 from diw.matching.match import Match, certify, settled
-from diw.matching.options import OnFailure, Options, Solver
+from diw.matching.options import Features, OnFailure, Options, Solver
 from diw.matching.penalised import Masses, penalised
 from diw.matching.pgd import projected_gradient
 from diw.matching.problem import make_problem
@@ -116,6 +116,7 @@ def logistic(
     z_trusted: Values,
     *,
     penalty: float | None = None,
+    features: Features = "any",
     gamma: float | str | None = None,
     bound: float = 50.0,
     tol: float = 1e-8,
@@ -124,13 +125,13 @@ def logistic(
     """Weights by logistic regression between trusted and training values (Bickel et al. 2009).
 
     The features are the columns, their squares and products, or Gaussian kernels, whichever are
-    likeliest when left out, simple ones first. `gamma` asks for kernels of that width. `penalty`
-    is λ, chosen in the same way where it is None. The match has `gamma` 0 where no kernels
-    were taken, and the number of features as its `rank`.
+    likeliest when left out, simple ones first; `features="linear"` asks for the columns alone,
+    `gamma` for kernels of that width. `penalty` is λ, chosen in the same way where it is None.
+    The match has `gamma` 0 where no kernels were taken, and the number of features as its `rank`.
     """
     return kmm(
-        z_train, z_trusted, solver="logistic", penalty=penalty, gamma=gamma, bound=bound, tol=tol,
-        on_failure=on_failure,
+        z_train, z_trusted, solver="logistic", penalty=penalty, features=features, gamma=gamma,
+        bound=bound, tol=tol, on_failure=on_failure,
     )  # fmt: skip
 
 

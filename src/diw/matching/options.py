@@ -13,6 +13,7 @@ from diw.matching.width import parse_rule
 Solver = Literal[
     "diw", "stopped", "cvxopt", "el", "entropy", "ulsif", "kliep", "logistic", "pgd", "isotonic"
 ]
+Features = Literal["any", "linear"]
 OnFailure = Literal["raise", "warn"]
 
 P = ParamSpec("P")
@@ -75,6 +76,8 @@ class Options(MatchOptions):
     """Projected gradient steps of "pgd"."""
     rate: float = 1.0
     """Learning rate of "pgd"; up to 2 the objective never grows."""
+    features: Features = "any"
+    """What "logistic" may fit: "any" of its families, or "linear" for the columns alone."""
     backend: BackendName = "auto"
     """Where to compute: "auto" is NumPy for arrays and CPU tensors, and torch on the tensor's own
     device otherwise."""
@@ -88,6 +91,11 @@ class Options(MatchOptions):
         _choice("on_failure", self.on_failure, OnFailure)
         _whole("steps", self.steps)
         _positive("rate", self.rate)
+        _choice("features", self.features, Features)
+        if self.features == "linear" and self.solver != "logistic":
+            raise ValueError(f"features: belongs to solver='logistic', not {self.solver!r}")
+        if self.features == "linear" and self.gamma is not None:
+            raise ValueError("gamma: asks for kernels, which features='linear' leaves out")
         _choice("backend", self.backend, BackendName)
 
 

@@ -27,6 +27,7 @@ from diw.matching.width import FEATURE_RULE, LOSS_RULE, is_distance, width
 from diw.seeding import numpy_generator
 
 FEW_ROWS = 512  # beyond this many rows, all distances would be slow
+CENTRED_BY = 128  # rows, or up to twice as many, whose median is the centre
 LARGEST_GAMMA = 1e280  # for values of magnitude one: a narrower kernel would meet underflow
 RULES = {"pgd": "quantile:0.5", "ulsif": "median", "kliep": "median", "logistic": "median"}
 """The width where none is asked for, of solvers with a rule of their own."""
@@ -97,12 +98,7 @@ def make_problem(z_train: Values, z_trusted: Values, options: Options) -> Proble
             stacklevel=5,
         )
     z, unit = _scaled(xp, train, trusted)
-    gamma = RULES.get(options.solver) if options.gamma is None else options.gamma
-    enough = LOOKED_FOR.get(options.solver, n) if options.gamma is None else n
-    rows = _a_part(z[:n], enough)
-    scaled, given = _gamma(gamma, rows, unit)
-    if scaled == 0 and len(rows) < n:  # equal by chance
-        scaled, given = _gamma(gamma, z[:n], unit)
+    scaled, given = (0.0, 0.0) if options.features == "linear" else _kernel(z[:n], unit, options)
     if scaled > LARGEST_GAMMA:
         z, unit = _scaled(xp, *_drawn_together(xp, train, trusted, given))
         scaled = given * unit * unit
@@ -146,7 +142,7 @@ def _scaled(xp: Backend, train: Array, trusted: Array) -> tuple[Array, float]:
     z[n:] = trusted
     if z.ndim == 2 and len(z) > FEW_ROWS:
         with np.errstate(over="ignore", invalid="ignore"):
-            z -= xp.median(z[:: len(z) // FEW_ROWS])
+            z -= xp.median(z[:: len(z) // CENTRED_BY])
     size = magnitude(z)
     if not size < math.inf:
         for name, values in (("z_train", train), ("z_trusted", trusted)):
@@ -190,6 +186,17 @@ def _a_part(z: Array, enough: int) -> Array:
     if len(z) <= enough or z.ndim == 1 or z.shape[1] == 1:
         return z
     return z[np.sort(numpy_generator(0, "kernel width").permutation(len(z))[:enough])]
+
+
+def _kernel(z: Array, unit: float, options: Options) -> tuple[float, float]:
+    """γ for the scaled training values and for the given ones, as asked or by the solver's rule."""
+    gamma = RULES.get(options.solver) if options.gamma is None else options.gamma
+    enough = LOOKED_FOR.get(options.solver, len(z)) if options.gamma is None else len(z)
+    rows = _a_part(z, enough)
+    scaled, given = _gamma(gamma, rows, unit)
+    if scaled == 0 and len(rows) < len(z):  # equal by chance
+        return _gamma(gamma, z, unit)
+    return scaled, given
 
 
 def _gamma(gamma: float | str | None, z: Array, unit: float) -> tuple[float, float]:

@@ -27,6 +27,7 @@ from diw.seeding import numpy_generator
 
 CENTRES = 50
 CANDIDATES = 10_000  # trusted values, at most, that centres are chosen from
+EQUAL = 1e-14  # the part of squared norms that a distance must exceed not to be rounding
 LEFT_OUT = 1000  # pairs at most
 FOLDS = 5
 WIDTHS = tuple(10.0 ** (x / 2) for x in range(-2, 4))
@@ -73,18 +74,19 @@ def spread_out(values: FloatArray, count: int, candidates: int = CANDIDATES) -> 
     ones do: the ratio is largest at the rim, which a draw of fifty misses.
     """
     order = numpy_generator(0, "centres of a ratio").permutation(len(values))[:candidates]
-    some = values[np.sort(order)]
-
-    def squared_distance(place: FloatArray) -> FloatArray:
-        difference = some - place
-        return np.einsum("ij,ij->i", difference, difference)
-
-    chosen = [int(squared_distance(some.mean(0)).argmin())]
-    distance = squared_distance(some[chosen[0]])
-    while len(chosen) < count and distance.max() > 0:
-        chosen.append(int(distance.argmax()))
-        distance = np.minimum(distance, squared_distance(some[chosen[-1]]))
-    return np.sort(np.sort(order)[chosen])
+    order.sort()
+    some = values[order]
+    some -= some.mean(0)
+    norms = np.einsum("ij,ij->i", some, some) * (1.0 - EQUAL)
+    chosen, distance = [int(norms.argmin())], np.full(len(some), math.inf)
+    while len(chosen) < count:
+        last = chosen[-1]
+        np.minimum(distance, some @ (-2.0 * some[last]) + (norms + norms[last]), out=distance)
+        furthest = int(distance.argmax())
+        if not distance[furthest] > 0:
+            break
+        chosen.append(furthest)
+    return np.sort(order[chosen])
 
 
 def ulsif(problem: Problem, options: Options, z_train: Values) -> tuple[Match, bool]:
