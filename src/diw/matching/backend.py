@@ -321,7 +321,7 @@ def like(z: Values, w: Array, bound: float) -> Values:
 
 def magnitude(x: Array) -> float:
     """The largest absolute value of an array, 0.0 of an empty one; NaN if it holds one."""
-    return float(abs(x).max()) if 0 not in x.shape else 0.0
+    return max(float(x.max()), -float(x.min())) if 0 not in x.shape else 0.0
 
 
 def weighted_gram(V: Array, s: Array) -> Array:

@@ -150,7 +150,7 @@ def logistic(problem: Problem, options: Options, z_train: Values) -> tuple[Match
     X = some if some.shape[1] == len(z) else family.features(z)
     start = rough.a.copy()
     start[0] += math.log(m / n) - math.log(y[rows].sum() / (1.0 - y[rows]).sum())
-    found = fit(X, y, rough.penalty, start, min(0.01 * options.tol, 1e-11), options.max_iterations)
+    found = fit(X, y, rough.penalty, start, 0.01 * options.tol, options.max_iterations)
     solved = found.residual <= options.tol
     steps = spent + found.steps
     log_ratio = found.log_odds[:n] - math.log(m / n)

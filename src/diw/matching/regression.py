@@ -11,6 +11,7 @@ by Newton's method.
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -38,6 +39,16 @@ class Fit:
     steps: int
 
 
+class _Look(NamedTuple):
+    """What Newton's method sees at one place."""
+
+    a: FloatArray
+    log_odds: FloatArray
+    p: FloatArray
+    objective: float
+    gradient: FloatArray
+
+
 def fit(
     X: FloatArray, y: FloatArray, penalty: float, start: FloatArray, tolerance: float, steps: int
 ) -> Fit:
@@ -48,32 +59,36 @@ def fit(
     """
     ridge = np.full(len(X), penalty)
     ridge[0] = 0.0
-    ones, taken, last = float(y.sum()), 0, math.inf
 
-    def value(a: FloatArray, log_odds: FloatArray) -> tuple[float, FloatArray]:
-        p, likelihood = probability(log_odds, y)
-        return float(0.5 * ridge @ (a * a) - likelihood.sum()), p
+    def look(a: FloatArray) -> _Look:
+        """Everything at `a` in one pass over the features."""
+        objective, gradient = 0.5 * float(ridge @ (a * a)), ridge * a
+        log_odds, p = np.empty(len(y)), np.empty(len(y))
+        for part in parts(len(y)):
+            log_odds[part] = a @ X[:, part]
+            p[part], likelihood = probability(log_odds[part], y[part])
+            objective -= float(likelihood.sum())
+            gradient += X[:, part] @ (p[part] - y[part])
+        return _Look(a, log_odds, p, objective, gradient)
 
-    a, log_odds = start, start @ X
-    objective, p = value(a, log_odds)
-    rounding = 1e-15 * (len(y) + abs(objective))
+    here, taken, last = look(start), 0, math.inf
+    ones, rounding = float(y.sum()), 1e-15 * (len(y) + abs(here.objective))
     solve: Callable[[FloatArray], FloatArray] | None = None
     while True:
-        gradient = X @ (p - y) + ridge * a
-        residual = float(np.abs(gradient).max()) / ones
+        residual = float(np.abs(here.gradient).max()) / ones
         if residual <= tolerance or taken == steps or 1e-8 >= residual > 0.5 * last:
             break  # the last: rounding hides what is left to gain
         if solve is None or residual > ENOUGH * last:
-            solve = _hessian_solver(X, p, ridge)
-        direction = -solve(gradient)
-        slope, along, t = float(gradient @ direction), direction @ X, 1.0
-        new, p_there = value(a + direction, log_odds + along)
-        while new > objective + 1e-4 * t * slope + rounding and t > 1e-9:
+            solve = _hessian_solver(X, here.p, ridge)
+        direction = -solve(here.gradient)
+        slope, t = float(here.gradient @ direction), 1.0
+        there = look(here.a + direction)
+        while there.objective > here.objective + 1e-4 * t * slope + rounding and t > 1e-9:
             t *= 0.5
-            new, p_there = value(a + t * direction, log_odds + t * along)
-        a, log_odds = a + t * direction, log_odds + t * along
-        objective, p, taken, last = new, p_there, taken + 1, residual
-    return Fit(penalty, a, log_odds, p, objective / len(y), residual, taken)
+            there = look(here.a + t * direction)
+        here, taken, last = there, taken + 1, residual
+    objective = here.objective / len(y)
+    return Fit(penalty, here.a, here.log_odds, here.p, objective, residual, taken)
 
 
 def probability(log_odds: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray]:
