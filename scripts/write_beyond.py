@@ -202,7 +202,7 @@ def runs() -> str:
     kept = {row["run"] for name in catalogue() if _is_ours(name) for row in _rows(name)}
     lines: list[list[tuple[Column, Cell]]] = []
     for name, experiment in catalogue().items():
-        if not _is_ours(name):
+        if not _is_ours(name) or not experiment.data["cpu"]:
             continue
         specs = [spec for cell in plan(experiment, "cpu") for spec in cell.specs]
         there = sum(spec.run(ROOT).folder.name in kept for spec in specs)  # results share runs
