@@ -174,9 +174,9 @@ def logistic(problem: Problem, options: Options, z_train: Values) -> tuple[Match
 
 def _some(n: int, m: int) -> np.ndarray:
     """The places of up to `CHOOSING` values of either kind."""
-    parts = [(0, n), (n, m)]
     generator = numpy_generator(0, "values that choose a family")
-    chosen = [first + np.sort(generator.permutation(size)[:CHOOSING]) for first, size in parts]
+    kinds = [(0, n), (n, m)]
+    chosen = [first + np.sort(generator.permutation(size)[:CHOOSING]) for first, size in kinds]
     return np.concatenate(chosen)
 
 

@@ -17,8 +17,8 @@ import numpy as np
 
 from diw.matching.backend import NUMPY, FloatArray, positive_solver, to_numpy
 
-ENOUGH = 0.1
-PART = 4096
+ENOUGH = 0.1  # of the residual: what a step may leave without a new Hessian
+PART = 4096  # values at once
 
 
 @dataclass(frozen=True)
