@@ -19,6 +19,8 @@ FIGURES = {
     "denoising": ["denoising"],
     "trusted-size": ["trusted-size"],
     "solver": ["solver-curves"],
+    "first-fall": ["first-fall-curves"],
+    "beyond-paper": ["beyond-paper-curves"],
 }
 PART = "data=cifar-10,data=fashion-mnist,noise=0.4s,noise=prior:0.2,100"
 
@@ -88,7 +90,7 @@ def test_every_claim_has_a_computed_verdict(smoke) -> None:
         for claim in experiment.claims:
             assert f"- {claim['text']} " in out
             assert f"- {claim['text']} " in (folder / name / f"{name}.md").read_text()
-    assert page.count("data:image/png;base64,") == 12
+    assert page.count("data:image/png;base64,") == len(list(folder.glob("*/*.png"))) == 14
     assert "synthetic" in page
     assert "http" not in page.replace("http-equiv", "")
     assert "diw is best on average (too few trials for a test)" in out
