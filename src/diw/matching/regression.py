@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from diw.matching.backend import NUMPY, FloatArray, positive_solver, to_numpy
+from diw.matching.backend import NUMPY, FloatArray, positive_solver, to_numpy, weighted_gram
 
 ENOUGH = 0.1  # of the residual: what a step may leave without a new Hessian
 PART = 4096  # values at once
@@ -101,11 +101,8 @@ def _hessian_solver(
     X: FloatArray, p: FloatArray, ridge: FloatArray
 ) -> Callable[[FloatArray], FloatArray]:
     """A solver for the Hessian X diag(p(1 − p)) Xᵀ + diag(ridge)."""
-    root, hessian = np.sqrt(p * (1.0 - p)), np.diag(ridge)
-    for part in parts(len(p)):
-        scaled = X[:, part] * root[part]
-        hessian += scaled @ scaled.T
-    solve = positive_solver(NUMPY, lambda: NUMPY.array(hessian.copy()))
+    gram = to_numpy(weighted_gram(NUMPY.array(X), NUMPY.array(p * (1.0 - p))))
+    solve = positive_solver(NUMPY, lambda: NUMPY.array(gram + np.diag(ridge)))
     return lambda right: to_numpy(solve(NUMPY.array(right)))
 
 
