@@ -70,6 +70,17 @@ def test_each_class_is_matched_alone_and_gets_its_priors_share() -> None:
     assert facts["share_unmatched"] == 0
 
 
+def test_without_scaling_the_matched_weights_are_only_multiplied() -> None:
+    z_train, z_trusted, ratios = values(20, 0), values(12, 1), torch.tensor([0.5, 2.0]).double()
+    labels, trusted = [0] * 12 + [1] * 8, [0] * 5 + [1] * 7
+    weights, _ = match_by_class(
+        side(z_train, labels), side(z_trusted, trusted), ratios, solve, bound=50, scale=False
+    )
+    for label, ours, theirs in ((0, slice(0, 12), slice(0, 5)), (1, slice(12, 20), slice(5, 12))):
+        expected = ratios[label] * diw.kmm(z_train[ours], z_trusted[theirs], bound=50).weights
+        torch.testing.assert_close(weights[ours], expected)
+
+
 def test_a_class_absent_from_the_trusted_batch_is_matched_to_the_cache() -> None:
     z_train, z_trusted, cached = values(10, 0), values(4, 1), values(6, 2)
     labels = [0] * 6 + [1] * 4

@@ -96,9 +96,11 @@ def test_siw_on_logits_is_one_line() -> None:
     assert list(methods())[-1] == "siw-o"
     assert find("siw-o") is siw_logits
     fields = {field.name: field.default for field in describe(siw_logits)}
-    assert fields == {"penalty": None} | make("siw-o").fields()  # which leaves later ones out
+    later = {"penalty": None, "scale_within_class": True}
+    assert fields == later | make("siw-o").fields()  # which leaves later ones out
     assert list(fields) == [
-        *("gamma", "bound", "slack", "ridge", "solver", "penalty", "pretraining", "partition")
+        *("gamma", "bound", "slack", "ridge", "solver", "penalty", "pretraining", "partition"),
+        "scale_within_class",
     ]
     assert make("siw-o", {"pretraining": "3"}).fields()["pretraining"] == 3
     ours = objective_of(Case("siw-o")).weigh(batch()).train

@@ -94,6 +94,7 @@ def match_by_class(
     *,
     bound: float,
     spare: Callable[[int], Tensor | None] | None = None,
+    scale: bool = True,
 ) -> tuple[Tensor, dict[str, float]]:
     """Weights (n,) from one matching problem per class, float64 on the CPU, and the solver's facts.
 
@@ -106,6 +107,7 @@ def match_by_class(
         solve: Solves the problems; they are made one at a time, so it may be lazy.
         bound: B, to count the weights that reach it.
         spare: (label) → values of trusted samples that `trusted` lacks, or None.
+        scale: Divide by the mean over the class; False gives w_y* · v_i.
     """
     ours, theirs = train.labels.cpu(), trusted.labels.cpu()
     weights = ratios[ours]
@@ -130,7 +132,7 @@ def match_by_class(
     at_bound, iterations, covered = 0.0, 0.0, 0
     for rows, match in zip(matched, solve(problems()), strict=True):
         v = match.weights.double().cpu()
-        weights[rows] *= v / v.mean()
+        weights[rows] *= v / v.mean() if scale else v
         at_bound += share_at_bound(v, bound) * len(rows)
         iterations += match.iterations
         covered += len(rows)
@@ -254,7 +256,14 @@ class Classwise:
             self._check(len(train))
 
     def match(
-        self, step: Step, z_train: Tensor, z_trusted: Tensor, *, solve: Solve, bound: float
+        self,
+        step: Step,
+        z_train: Tensor,
+        z_trusted: Tensor,
+        *,
+        solve: Solve,
+        bound: float,
+        scale: bool,
     ) -> tuple[Tensor, dict[str, float]]:
         """The step's weights, (n,), and what the solver says."""
         ours = class_labels(step.train.targets, "train")
@@ -268,6 +277,7 @@ class Classwise:
             solve,
             bound=bound,
             spare=self._cache.of,
+            scale=scale,
         )
 
     def state_dict(self) -> dict[str, Any]:

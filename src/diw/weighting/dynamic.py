@@ -80,7 +80,12 @@ class EachBatch(Matching):
                     "for its own batch; leave world out, or use diw"
                 )
             return self._classwise.match(
-                step, z_train, z_trusted, solve=self.solve, bound=self.bound
+                step,
+                z_train,
+                z_trusted,
+                solve=self.solve,
+                bound=self.bound,
+                scale=self.scaled_by_class,
             )
         (z_train, mine), (z_trusted, _) = step.world.gather(z_train), step.world.gather(z_trusted)
         match = self.solve([(z_train, z_trusted)])[0]

@@ -20,6 +20,7 @@ from torch import Tensor, nn
 
 from diw.errors import RunError, UsageError
 from diw.matching import Match, MatchOptions, kmm_batch
+from diw.records.spec import LATER
 from diw.step.batch import Batch, Outputs, first_tensor
 from diw.step.probe import Tap, unwrap
 from diw.step.step import Step
@@ -50,6 +51,11 @@ class Matching(MatchOptions, Weighting):
     @abstractmethod
     def by_class(self) -> bool:
         """Whether each class is matched alone."""
+
+    @property
+    def scaled_by_class(self) -> bool:
+        """Whether the matched weights of a class are brought to mean one."""
+        return True
 
     def estimator(self, task: Task) -> nn.Module | None:
         """The network that looks at whole data sets before training; None if there is none."""
@@ -186,11 +192,19 @@ class ByClass(Matching):
     partition: bool = True
     """Match each class alone, times p_trusted(y)/p_train(y). False matches all classes together
     and asks no labels of the trusted samples: right under covariate shift only."""
+    scale_within_class: bool = field(default=True, metadata=LATER)
+    """Bring the matched weights of a class to mean one before that factor, so that a class has
+    exactly the share which it says; False only multiplies, as the paper's Algorithm 1 does."""
 
     @property
     def by_class(self) -> bool:
         """Unless the field says otherwise."""
         return self.partition
+
+    @property
+    def scaled_by_class(self) -> bool:
+        """As the field says."""
+        return self.scale_within_class
 
 
 # Which network looks

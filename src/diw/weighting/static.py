@@ -112,6 +112,7 @@ class Once(Static, Matching):
             prior_ratios(count(y_train), count(y_trusted)),
             self._solve_one_by_one,
             bound=self.bound,
+            scale=self.scaled_by_class,
         )
         return weights, {name: facts[name] for name in ("share_bound", "share_unmatched")}
 
