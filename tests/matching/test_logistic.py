@@ -15,6 +15,7 @@ from diw.matching.logistic import (
     CHOOSING,
     DOUBT,
     MANY_COLUMNS,
+    Family,
     doubts,
     families,
     kernels,
@@ -65,7 +66,7 @@ def test_kernels_are_whitened():
     """aᵀa is the squared norm, in the kernel's space, of the function that a stands for."""
     centres = BOTH[::10]
     own = np.exp(-0.5 * cdist(centres, centres, "sqeuclidean"))
-    features = kernels(centres, 0.5)(centres)
+    features = Family((kernels(centres, 0.5),)).features(centres)[1:]
     assert features.T @ features == pytest.approx(own, abs=1e-5)
 
 
@@ -98,7 +99,7 @@ def test_doubts_are_standard_where_the_model_holds_and_large_where_not():
 
     def drawn(log_odds):
         y = (rng.uniform(size=600) * (1 + np.exp(-log_odds)) < 1).astype(float)
-        kinds = [quadratic.kinds[1](z), narrow.kinds[0](z)]
+        kinds = [Family((kind,)).features(z)[1:] for kind in (quadratic.kinds[1], narrow.kinds[0])]
         return doubts(X, y, fit(X, y, 10.0, np.zeros(3), 1e-6, 50), kinds)
 
     held = np.array([drawn(z[:, 0] - 1) for _ in range(200)])

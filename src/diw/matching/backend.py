@@ -27,7 +27,7 @@ BackendName = Literal["auto", "numpy", "torch"]
 _potrf: Any = lapack.dpotrf  # pyright: ignore
 _potrs: Any = lapack.dpotrs  # pyright: ignore
 
-_COLUMNS = 1 << 15  # of a factor in one block of a Gram matrix: V·s stays in the cache
+_ENTRIES = 1 << 18  # of a factor in one block of a Gram matrix: V·s stays in the cache
 
 
 class Array(Protocol):
@@ -326,13 +326,12 @@ def magnitude(x: Array) -> float:
 
 def weighted_gram(V: Array, s: Array) -> Array:
     """V diag(s) Vᵀ of a (r, n) factor, in blocks of columns."""
-    n = V.shape[1]
-    if n <= _COLUMNS:
-        return (V * s) @ V.T
-    total = (V[:, :_COLUMNS] * s[:_COLUMNS]) @ V[:, :_COLUMNS].T
-    for start in range(_COLUMNS, n, _COLUMNS):
-        part = V[:, start : start + _COLUMNS]
-        total += (part * s[start : start + _COLUMNS]) @ part.T
+    r, n = V.shape
+    columns = max(1024, _ENTRIES // max(r, 1))
+    total = (V[:, :columns] * s[:columns]) @ V[:, :columns].T
+    for start in range(columns, n, columns):
+        part = V[:, start : start + columns]
+        total += (part * s[start : start + columns]) @ part.T
     return total
 
 

@@ -46,32 +46,33 @@ ROUGHLY = 1e-3  # the residual that is enough to choose by
 FLAT = 1e-13  # a column whose spread is this small beside its values is constant
 
 
-Features = Callable[[FloatArray], FloatArray]
-"""A map φ of values (N, d) to features (p, N)."""
+@dataclass(frozen=True)
+class Kind:
+    """Features φ of one kind."""
+
+    size: int
+    fill: Callable[[FloatArray, FloatArray], None]
+    """Writes those of values (N, d) into an array (size, N)."""
 
 
 @dataclass(frozen=True)
 class Family:
     """Features of one or several kinds."""
 
-    kinds: tuple[Features, ...]
+    kinds: tuple[Kind, ...]
     factor: float = 0.0
     """γ in units of the problem's; 0 without a kernel."""
 
     def features(self, values: FloatArray) -> FloatArray:
-        """All of them, after a row of ones."""
-        first, *others = parts(len(values))
-        X = self._part(values[first])
-        if not others:
-            return X
-        whole = np.empty((len(X), len(values)))
-        whole[:, first] = X
-        for part in others:
-            whole[:, part] = self._part(values[part])
-        return whole
-
-    def _part(self, values: FloatArray) -> FloatArray:
-        return np.vstack([np.ones(len(values)), *(kind(values) for kind in self.kinds)])
+        """All of them, after a row of ones: (1 + p, N)."""
+        X = np.empty((1 + sum(kind.size for kind in self.kinds), len(values)))
+        X[0] = 1.0
+        for part in parts(len(values)):
+            end = 1
+            for kind in self.kinds:
+                start, end = end, end + kind.size
+                kind.fill(values[part], X[start:end, part])
+        return X
 
 
 def families(z: FloatArray, gamma: float, fixed: bool) -> list[Family]:
@@ -79,27 +80,30 @@ def families(z: FloatArray, gamma: float, fixed: bool) -> list[Family]:
     centre, spread = z.mean(0), z.std(0)
     varies = spread > FLAT * np.abs(z).max(0)
 
-    def standard(values: FloatArray) -> FloatArray:
+    size = int(varies.sum())
+
+    def fill_standard(values: FloatArray, out: FloatArray) -> None:
         columns = values.T if varies.all() else values.T[varies]
-        scaled = np.subtract(columns, centre[varies, None], order="C")
-        scaled *= 1.0 / spread[varies, None]
-        return scaled
+        np.subtract(columns, centre[varies, None], out=out)
+        out *= 1.0 / spread[varies, None]
 
-    turn = leading(standard(z).T, MANY_COLUMNS) if varies.sum() > MANY_COLUMNS else None
+    def standard(values: FloatArray) -> FloatArray:
+        out = np.empty((size, len(values)))
+        fill_standard(values, out)
+        return out
 
-    def linear(values: FloatArray) -> FloatArray:
-        return standard(values) if turn is None else turn.T @ standard(values)
-
-    def products(values: FloatArray) -> FloatArray:
-        columns = standard(values)
-        size, done = len(columns), 0
-        found = np.empty((size * (size + 1) // 2, len(values)))
+    def fill_products(values: FloatArray, out: FloatArray) -> None:
+        columns, done = standard(values), 0
         for i in range(size):
             done += size - i
-            np.multiply(columns[i:], columns[i], out=found[done - size + i : done])
-        return found
+            np.multiply(columns[i:], columns[i], out=out[done - size + i : done])
 
-    polynomial = (linear, products) if 0 < varies.sum() <= FEW_COLUMNS else (linear,)
+    linear = Kind(size, fill_standard)
+    if size > MANY_COLUMNS:
+        turn = leading(standard(z).T, MANY_COLUMNS).T
+        linear = Kind(MANY_COLUMNS, lambda values, out: np.copyto(out, turn @ standard(values)))
+    products = Kind(size * (size + 1) // 2, fill_products)
+    polynomial = (linear, products) if 0 < size <= FEW_COLUMNS else (linear,)
     simple = [Family(polynomial[: 1 + k]) for k in range(len(polynomial))]
     if gamma == 0 or not varies.any():
         return simple
@@ -123,16 +127,16 @@ def leading(z: FloatArray, count: int) -> FloatArray:
     return basis
 
 
-def kernels(centres: FloatArray, gamma: float) -> Features:
+def kernels(centres: FloatArray, gamma: float) -> Kind:
     """L⁻¹k(c, z) with LLᵀ = k(c, c): the kernel's space, as far as the centres span it."""
 
-    def features(values: FloatArray) -> FloatArray:
+    def fill(values: FloatArray, out: FloatArray) -> None:
         own = to_numpy(gaussian(NUMPY.array(centres), NUMPY.array(centres), gamma))
         L = np.linalg.cholesky(own + 1e-8 * len(own) * np.eye(len(own)))
         across = to_numpy(gaussian(NUMPY.array(centres), NUMPY.array(values), gamma))
-        return np.linalg.inv(L) @ across
+        out[:] = np.linalg.inv(L) @ across
 
-    return features
+    return Kind(len(centres), fill)
 
 
 def logistic(problem: Problem, options: Options, z_train: Values) -> tuple[Match, bool]:
@@ -150,7 +154,7 @@ def logistic(problem: Problem, options: Options, z_train: Values) -> tuple[Match
     X = some if some.shape[1] == len(z) else family.features(z)
     start = rough.a.copy()
     start[0] += math.log(m / n) - math.log(y[rows].sum() / (1.0 - y[rows]).sum())
-    found = fit(X, y, rough.penalty, start, 0.01 * options.tol, options.max_iterations)
+    found = fit(X, y, rough.penalty, start, 0.1 * options.tol, options.max_iterations)
     solved = found.residual <= options.tol
     steps = spent + found.steps
     log_ratio = found.log_odds[:n] - math.log(m / n)
@@ -194,7 +198,8 @@ def _choose(
         return among[0], features[0], found, found.steps
     tried = [_best_penalty(features[0], y, penalty)]
     pure = [family for family in among[1:] if family.factor != 1.0]  # narrow kernels see for wide
-    kinds = [kind(z) for family in pure for kind in family.kinds if kind not in among[0].kinds]
+    more = [kind for family in pure for kind in family.kinds if kind not in among[0].kinds]
+    kinds = [Family((kind,)).features(z)[1:] for kind in more]
     if kinds and max(doubts(features[0], y, tried[0][0], kinds)) > DOUBT:
         features += [family.features(z) for family in among[1:]]
         tried += [_best_penalty(X, y, penalty) for X in features[1:]]

@@ -27,6 +27,7 @@ from diw.matching.width import FEATURE_RULE, LOSS_RULE, is_distance, width
 from diw.seeding import numpy_generator
 
 FEW_ROWS = 512  # beyond this many rows, all distances would be slow
+IN_CACHE = 1 << 16  # values that are centred at once
 CENTRED_BY = 128  # rows, or up to twice as many, whose median is the centre
 LARGEST_GAMMA = 1e280  # for values of magnitude one: a narrower kernel would meet underflow
 RULES = {"pgd": "quantile:0.5", "ulsif": "median", "kliep": "median", "logistic": "median"}
@@ -138,12 +139,11 @@ def _scaled(xp: Backend, train: Array, trusted: Array) -> tuple[Array, float]:
     """
     n = len(train)
     z = xp.empty(n + len(trusted), *train.shape[1:])
-    z[:n] = train
-    z[n:] = trusted
     if z.ndim == 2 and len(z) > FEW_ROWS:
-        with np.errstate(over="ignore", invalid="ignore"):
-            z -= xp.median(z[:: len(z) // CENTRED_BY])
-    size = magnitude(z)
+        size = _centre(xp, train, trusted, z)
+    else:
+        z[:n], z[n:] = train, trusted
+        size = magnitude(z)
     if not size < math.inf:
         for name, values in (("z_train", train), ("z_trusted", trusted)):
             if not magnitude(values) < math.inf:
@@ -155,6 +155,25 @@ def _scaled(xp: Backend, train: Array, trusted: Array) -> tuple[Array, float]:
     unit = 2.0 ** min(math.frexp(size)[1], 1023)
     z /= unit
     return z, unit
+
+
+def _centre(xp: Backend, train: Array, trusted: Array, z: Array) -> float:
+    """Write all values (·, d), less a median of some, into z; returns their magnitude.
+
+    Blocks of rows stay in the cache, and each is read and written once.
+    """
+    n, step = len(train), len(z) // CENTRED_BY
+    ours, theirs = train[::step], trusted[-n % step :: step]
+    some = xp.empty(len(ours) + len(theirs), z.shape[1])
+    some[: len(ours)], some[len(ours) :] = ours, theirs
+    centre, rows, sizes = xp.median(some), max(1, IN_CACHE // z.shape[1]), list[float]()
+    with np.errstate(over="ignore", invalid="ignore"):
+        for values, out in ((train, z[:n]), (trusted, z[n:])):
+            for start in range(0, len(values), rows):
+                part = slice(start, start + rows)
+                out[part] = values[part] - centre
+                sizes.append(magnitude(out[part]))
+    return float(np.max(sizes))  # which is NaN where one is
 
 
 def _drawn_together(xp: Backend, train: Array, trusted: Array, gamma: float) -> tuple[Array, Array]:

@@ -9,7 +9,7 @@ by Newton's method.
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -17,7 +17,9 @@ import numpy as np
 
 from diw.matching.backend import NUMPY, FloatArray, positive_solver, to_numpy, weighted_gram
 
-ENOUGH = 0.1  # of the residual: what a step may leave without a new Hessian
+ENOUGH = 0.5  # of the residual: what a step may leave without a new Hessian
+COARSE = 16384  # values, up to twice as many, that stand for all in the first Hessian
+RUN = 64  # of these that lie side by side
 PART = 4096  # values at once
 
 
@@ -54,8 +56,9 @@ def fit(
 ) -> Fit:
     """Newton's method with step halving, from `start` (p,) to a residual of `tolerance`.
 
-    The Hessian, which takes most of the time, is only computed anew where the last one's step
-    left more than `ENOUGH` of the residual.
+    The Hessian takes most of the time. Of many values the first is that of one in k, which is
+    enough from afar. It is kept as long as its steps leave at most `ENOUGH` of the residual, and
+    learns from them by the update of Broyden, Fletcher, Goldfarb and Shanno.
     """
     ridge = np.full(len(X), penalty)
     ridge[0] = 0.0
@@ -73,19 +76,21 @@ def fit(
 
     here, taken, last = look(start), 0, math.inf
     ones, rounding = float(y.sum()), 1e-15 * (len(y) + abs(here.objective))
-    solve: Callable[[FloatArray], FloatArray] | None = None
+    every, model = max(1, len(y) // COARSE), None
     while True:
         residual = float(np.abs(here.gradient).max()) / ones
         if residual <= tolerance or taken == steps or 1e-8 >= residual > 0.5 * last:
             break  # the last: rounding hides what is left to gain
-        if solve is None or residual > ENOUGH * last:
-            solve = _hessian_solver(X, here.p, ridge)
-        direction = -solve(here.gradient)
+        if model is None or residual > ENOUGH * last:
+            every = every if model is None else 1
+            model = _Hessian(_one_in(every, X), _one_in(every, here.p), ridge, every)
+        direction = -model.solve(here.gradient)
         slope, t = float(here.gradient @ direction), 1.0
         there = look(here.a + direction)
         while there.objective > here.objective + 1e-4 * t * slope + rounding and t > 1e-9:
             t *= 0.5
             there = look(here.a + t * direction)
+        model.learn(there.a - here.a, there.gradient - here.gradient)
         here, taken, last = there, taken + 1, residual
     objective = here.objective / len(y)
     return Fit(penalty, here.a, here.log_odds, here.p, objective, residual, taken)
@@ -97,13 +102,39 @@ def probability(log_odds: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatA
     return 0.5 + 0.5 * t, np.log(0.5 + 0.5 * np.abs(t)) + y * log_odds - np.maximum(log_odds, 0.0)
 
 
-def _hessian_solver(
-    X: FloatArray, p: FloatArray, ridge: FloatArray
-) -> Callable[[FloatArray], FloatArray]:
-    """A solver for the Hessian X diag(p(1 − p)) Xᵀ + diag(ridge)."""
-    gram = to_numpy(weighted_gram(NUMPY.array(X), NUMPY.array(p * (1.0 - p))))
-    solve = positive_solver(NUMPY, lambda: NUMPY.array(gram + np.diag(ridge)))
-    return lambda right: to_numpy(solve(NUMPY.array(right)))
+def _one_in(every: int, values: FloatArray) -> FloatArray:
+    """One in `every` along the last axis, in runs of `RUN`, which are faster to read."""
+    if every == 1:
+        return values
+    shape, length = values.shape[:-1], every * RUN
+    whole = values.shape[-1] // length * length
+    return values[..., :whole].reshape(*shape, -1, length)[..., :RUN].reshape(*shape, -1)
+
+
+class _Hessian:
+    """every · X diag(p(1 − p)) Xᵀ + diag(ridge), and what the steps since then tell of it."""
+
+    def __init__(self, X: FloatArray, p: FloatArray, ridge: FloatArray, every: int):
+        weights = NUMPY.array(every * p * (1.0 - p))
+        gram = to_numpy(weighted_gram(NUMPY.array(X), weights))
+        self.first = positive_solver(NUMPY, lambda: NUMPY.array(gram + np.diag(ridge)))
+        self.seen: list[tuple[FloatArray, FloatArray]] = []
+
+    def learn(self, step: FloatArray, change: FloatArray) -> None:
+        """Take in how a step (p,) changed the gradient."""
+        if float(step @ change) > 0:
+            self.seen.append((step, change))
+
+    def solve(self, right: FloatArray) -> FloatArray:
+        """H⁻¹·right, (p,), by the two loops of Nocedal (1980)."""
+        right, shares = right.copy(), list[float]()
+        for step, change in reversed(self.seen):
+            shares.append(float(step @ right) / float(step @ change))
+            right -= shares[-1] * change
+        found = to_numpy(self.first(NUMPY.array(right)))
+        for step, change in self.seen:
+            found += (shares.pop() - float(change @ found) / float(step @ change)) * step
+        return found
 
 
 def parts(size: int) -> Iterator[slice]:
