@@ -4,7 +4,17 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from diw.matching.regression import PART, Expansion, fit, parts, probability
+from diw.matching.regression import (
+    COARSE,
+    PART,
+    RUN,
+    Expansion,
+    Hessian,
+    fit,
+    one_in,
+    parts,
+    probability,
+)
 
 RNG = np.random.default_rng(2)
 Y = np.repeat([0.0, 1.0], [120, 50])
@@ -34,6 +44,45 @@ def test_separate_values_converge():
     found = fit(x, Y, 1e-3, np.zeros(2), 1e-10, 200)
     assert found.residual <= 1e-10
     assert np.abs(found.p - Y).max() < 1e-2
+
+
+@pytest.mark.parametrize("in_order", [False, True])
+def test_many_values_have_the_optimum_of_all_not_of_some(in_order):
+    """Of values in order one in k is a poor sample, and Newton's method must notice."""
+    rng = np.random.default_rng(4)
+    z = rng.normal(size=(3, 4 * COARSE + 100))
+    z = z[:, z[0].argsort()] if in_order else z
+    x = np.vstack([np.ones(z.shape[1]), z])
+    y = (rng.uniform(size=z.shape[1]) * (1 + np.exp(3 - 2 * z[0])) < 1).astype(float)
+    found = fit(x, y, 2.0, np.zeros(4), 1e-10, 50)
+    gradient = x @ (1 / (1 + np.exp(-found.a @ x)) - y) + 2.0 * np.r_[0, found.a[1:]]
+    assert np.abs(gradient).max() <= 1e-10 * y.sum() * 1.01
+    assert found.steps <= 20
+
+
+def test_one_in_some_come_in_runs():
+    values = np.arange(2 * 10 * 3 * RUN).reshape(2, -1)
+    some = one_in(3, values)
+    assert some.shape == (2, 10 * RUN)
+    assert some[0, : RUN + 1].tolist() == [*range(RUN), 3 * RUN]
+    assert one_in(1, values) is values
+
+
+def test_a_hessian_knows_the_last_step_it_learned():
+    p = RNG.uniform(size=170)
+    ridge = np.array([0.0, 2, 2, 2, 2])
+    model = Hessian(X, p, ridge, 1)
+    exact = (X * (p * (1 - p))) @ X.T + np.diag(ridge)
+    right = RNG.normal(size=5)
+    assert model.solve(right) == pytest.approx(np.linalg.solve(exact, right))
+    for _ in range(3):
+        step = RNG.normal(size=5)
+        change = exact @ step + 0.1 * step
+        model.learn(step, change)
+        assert model.solve(change) == pytest.approx(step)
+    before = model.solve(right)
+    model.learn(step, -change)  # no curvature: nothing to learn
+    assert np.array_equal(model.solve(right), before)
 
 
 @pytest.mark.parametrize("penalty", [2.0, 5.0, 20.0])

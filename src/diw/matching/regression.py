@@ -83,7 +83,7 @@ def fit(
             break  # the last: rounding hides what is left to gain
         if model is None or residual > ENOUGH * last:
             every = every if model is None else 1
-            model = _Hessian(_one_in(every, X), _one_in(every, here.p), ridge, every)
+            model = Hessian(one_in(every, X), one_in(every, here.p), ridge, every)
         direction = -model.solve(here.gradient)
         slope, t = float(here.gradient @ direction), 1.0
         there = look(here.a + direction)
@@ -102,7 +102,7 @@ def probability(log_odds: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatA
     return 0.5 + 0.5 * t, np.log(0.5 + 0.5 * np.abs(t)) + y * log_odds - np.maximum(log_odds, 0.0)
 
 
-def _one_in(every: int, values: FloatArray) -> FloatArray:
+def one_in(every: int, values: FloatArray) -> FloatArray:
     """One in `every` along the last axis, in runs of `RUN`, which are faster to read."""
     if every == 1:
         return values
@@ -111,7 +111,7 @@ def _one_in(every: int, values: FloatArray) -> FloatArray:
     return values[..., :whole].reshape(*shape, -1, length)[..., :RUN].reshape(*shape, -1)
 
 
-class _Hessian:
+class Hessian:
     """every · X diag(p(1 − p)) Xᵀ + diag(ridge), and what the steps since then tell of it."""
 
     def __init__(self, X: FloatArray, p: FloatArray, ridge: FloatArray, every: int):
