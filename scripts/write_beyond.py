@@ -271,13 +271,15 @@ def draw_costs(trials: Trials, path: Path) -> None:
 
 
 def label_heights(points: Mapping[str, tuple[float, float]]) -> dict[str, float]:
-    """Where the names stand: at their points, those of cheap methods far enough apart."""
+    """Where the names stand: at their points, those of methods of like cost far enough apart."""
     heights = {label: accuracy for label, (_, accuracy) in points.items()}
     gap = 0.055 * (max(heights.values()) - min(heights.values()))
-    cheap = [label for label, (cost, _) in points.items() if cost < NEAR]
-    cheap.sort(key=heights.__getitem__)
-    for below, above in pairwise(cheap):
-        heights[above] = max(heights[above], heights[below] + gap)
+    columns: dict[float, list[str]] = {}
+    for label, (cost, _) in points.items():
+        columns.setdefault(1.0 if cost < NEAR else round(cost, 1), []).append(label)
+    for column in columns.values():
+        for below, above in pairwise(sorted(column, key=heights.__getitem__)):
+            heights[above] = max(heights[above], heights[below] + gap)
     return heights
 
 
