@@ -79,7 +79,6 @@ def families(z: FloatArray, gamma: float, fixed: bool) -> list[Family]:
     """From simple to rich, for values like `z` (N, d); with a `fixed` γ only its kernels."""
     centre, spread = z.mean(0), z.std(0)
     varies = spread > FLAT * np.abs(z).max(0)
-
     size = int(varies.sum())
 
     def fill_standard(values: FloatArray, out: FloatArray) -> None:
