@@ -179,7 +179,10 @@ def _some(n: int, m: int) -> np.ndarray:
     """The places of up to `CHOOSING` values of either kind."""
     generator = numpy_generator(0, "values that choose a family")
     kinds = [(0, n), (n, m)]
-    chosen = [first + np.sort(generator.permutation(size)[:CHOOSING]) for first, size in kinds]
+    chosen = [
+        first + np.sort(generator.choice(size, min(size, CHOOSING), replace=False, shuffle=False))
+        for first, size in kinds
+    ]
     return np.concatenate(chosen)
 
 
