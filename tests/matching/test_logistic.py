@@ -10,6 +10,7 @@ from sklearn.linear_model import LogisticRegression
 
 from diw.errors import MatchingError
 from diw.matching import Logistic, kmm, kmm_batch, logistic
+from diw.matching.features import Written
 from diw.matching.logistic import (
     CENTRES,
     CHOOSING,
@@ -100,7 +101,7 @@ def test_doubts_are_standard_where_the_model_holds_and_large_where_not():
     def drawn(log_odds):
         y = (rng.uniform(size=600) * (1 + np.exp(-log_odds)) < 1).astype(float)
         kinds = [Family((kind,)).features(z)[1:] for kind in (quadratic.kinds[1], narrow.kinds[0])]
-        return doubts(X, y, fit(X, y, 10.0, np.zeros(3), 1e-6, 50), kinds)
+        return doubts(X, y, fit(Written(X), y, 10.0, np.zeros(3), 1e-6, 50), kinds)
 
     held = np.array([drawn(z[:, 0] - 1) for _ in range(200)])
     assert np.abs(held.mean(0)).max() <= 0.25
@@ -215,6 +216,23 @@ def test_many_values_are_chosen_for_by_some():
     match = logistic(train, trusted, bound=1e6)
     assert match.is_optimal()
     assert np.sqrt(((np.log(match.weights) - log_ratio) ** 2).mean()) <= 0.1
+
+
+@pytest.mark.parametrize("kind", ["near", "far", "narrow", "one is constant"])
+def test_many_values_are_standardised_however_they_lie(kind):
+    """Far from 0 they would lose digits where they are."""
+    train, trusted, _ = shifted(2, np.random.default_rng(7), 3 * CHOOSING, CHOOSING)
+    if kind == "far":
+        train, trusted = train[:, 0], trusted[:, 0]
+    expected = logistic(train, trusted, features="linear").weights
+    if kind == "one is constant":
+        train, trusted = (np.c_[z, np.ones(len(z))] for z in (train, trusted))
+    move = {"near": 3.0, "far": 1e9}.get(kind, 0.0)
+    each = np.array([1.0, 1e-140]) if kind == "narrow" else 1.0
+    match = logistic(each * train + move, each * trusted + move, features="linear")
+    assert match.is_optimal()
+    assert match.rank == (1 if kind == "far" else 2)
+    assert match.weights == pytest.approx(expected, rel=1e-6)
 
 
 def test_the_front_door_gives_the_same():

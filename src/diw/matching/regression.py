@@ -1,7 +1,7 @@
 """Logistic regression with a penalty: its fit, fits for penalties near by, and values left out.
 
-Features X are (p, N), one value per column, and their first row is one: the intercept, which
-is free. For labels y of 0 and 1
+Features x are (p,), and their first entry is one: the intercept, which is free. For labels y
+of 0 and 1
 
     minimise  Σ log(1 + exp(aᵀx_i)) − Σ y_i aᵀx_i + (λ/2) Σ_{l>0} a_l²
 
@@ -9,29 +9,28 @@ by Newton's method.
 """
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from diw.matching.backend import NUMPY, FloatArray, positive_solver, to_numpy, weighted_gram
+from diw.matching.backend import NUMPY, FloatArray, Solve, positive_solver, to_numpy
+from diw.matching.features import Features, parts
 
 ENOUGH = 0.5  # of the residual: what a step may leave without a new Hessian
-COARSE = 16384  # values, up to twice as many, that stand for all in the first Hessian
-RUN = 64  # of these that lie side by side
-PART = 4096  # values at once
+SPARSE = 4  # one in so many values, or more of them, make the first Hessian
+ENTRIES, EACH = 1 << 17, 40  # as long as these are so many numbers, and so many a coefficient
 
 
 @dataclass(frozen=True)
 class Fit:
-    """The optimum for features X (p, N) and one λ."""
+    """The optimum for features of N values and one λ."""
 
     penalty: float
     a: FloatArray
     """(p,) the intercept and the coefficients."""
     log_odds: FloatArray
-    """(N,) aᵀX."""
+    """(N,) aᵀx."""
     p: FloatArray
     """(N,) the probabilities of a label of one."""
     objective: float
@@ -39,6 +38,8 @@ class Fit:
     residual: float
     """The largest entry of the gradient, a label of one."""
     steps: int
+    model: "Hessian | None" = None
+    """The Hessian, where it is known."""
 
 
 class _Look(NamedTuple):
@@ -52,48 +53,64 @@ class _Look(NamedTuple):
 
 
 def fit(
-    X: FloatArray, y: FloatArray, penalty: float, start: FloatArray, tolerance: float, steps: int
+    X: Features,
+    y: FloatArray,
+    penalty: float,
+    start: FloatArray,
+    tolerance: float,
+    steps: int,
+    model: "Hessian | None" = None,
 ) -> Fit:
     """Newton's method with step halving, from `start` (p,) to a residual of `tolerance`.
 
-    The Hessian takes most of the time. Of many values the first is that of one in k, which is
-    enough from afar. It is kept as long as its steps leave at most `ENOUGH` of the residual, and
-    learns from them by the update of Broyden, Fletcher, Goldfarb and Shanno.
+    The Hessian takes most of the time. The first is `model`, where a fit near by has left one;
+    else, of many values, that of one in k, which is enough from afar. It is kept as long as its
+    steps leave at most `ENOUGH` of the residual, and learns from them by the update of Broyden,
+    Fletcher, Goldfarb and Shanno.
     """
-    ridge = np.full(len(X), penalty)
+    ridge = np.full(len(start), penalty)
     ridge[0] = 0.0
 
     def look(a: FloatArray) -> _Look:
-        """Everything at `a` in one pass over the features."""
+        """Everything at `a` in one pass over the values, in memory that is no longer needed."""
         objective, gradient = 0.5 * float(ridge @ (a * a)), ridge * a
-        log_odds, p = np.empty(len(y)), np.empty(len(y))
+        log_odds, p = spare.pop()
         for part in parts(len(y)):
-            log_odds[part] = a @ X[:, part]
+            log_odds[part] = X.log_odds(a, part)
             p[part], likelihood = probability(log_odds[part], y[part])
             objective -= float(likelihood.sum())
-            gradient += X[:, part] @ (p[part] - y[part])
+            gradient += X.total(p[part] - y[part], part)
         return _Look(a, log_odds, p, objective, gradient)
 
+    spare = [(np.empty(len(y)), np.empty(len(y))) for _ in range(2)]
     here, taken, last = look(start), 0, math.inf
     ones, rounding = float(y.sum()), 1e-15 * (len(y) + abs(here.objective))
-    every, model = max(1, len(y) // COARSE), None
+    every = max(1, min(SPARSE, len(y) // enough(len(start))))
     while True:
         residual = float(np.abs(here.gradient).max()) / ones
         if residual <= tolerance or taken == steps or 1e-8 >= residual > 0.5 * last:
             break  # the last: rounding hides what is left to gain
         if model is None or residual > ENOUGH * last:
             every = every if model is None else 1
-            model = Hessian(one_in(every, X), one_in(every, here.p), ridge, every)
+            gram = X.gram(here.p * (1.0 - here.p), every) + np.diag(ridge)
+            model = Hessian(positive_solver(NUMPY, lambda gram=gram: NUMPY.array(gram.copy())))
         direction = -model.solve(here.gradient)
         slope, t = float(here.gradient @ direction), 1.0
         there = look(here.a + direction)
         while there.objective > here.objective + 1e-4 * t * slope + rounding and t > 1e-9:
             t *= 0.5
+            spare.append((there.log_odds, there.p))
             there = look(here.a + t * direction)
+        spare.append((here.log_odds, here.p))
         model.learn(there.a - here.a, there.gradient - here.gradient)
         here, taken, last = there, taken + 1, residual
     objective = here.objective / len(y)
     return Fit(penalty, here.a, here.log_odds, here.p, objective, residual, taken)
+
+
+def enough(p: int) -> int:
+    """Values for a Hessian of p coefficients: with less it is poor, or takes no time anyway."""
+    return max(ENTRIES // p, EACH * p)
 
 
 def probability(log_odds: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -102,23 +119,11 @@ def probability(log_odds: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatA
     return 0.5 + 0.5 * t, np.log(0.5 + 0.5 * np.abs(t)) + y * log_odds - np.maximum(log_odds, 0.0)
 
 
-def one_in(every: int, values: FloatArray) -> FloatArray:
-    """One in `every` along the last axis, in runs of `RUN`, which are faster to read."""
-    if every == 1:
-        return values
-    shape, length = values.shape[:-1], every * RUN
-    whole = values.shape[-1] // length * length
-    return values[..., :whole].reshape(*shape, -1, length)[..., :RUN].reshape(*shape, -1)
-
-
 class Hessian:
-    """every · X diag(p(1 − p)) Xᵀ + diag(ridge), and what the steps since then tell of it."""
+    """One that can be solved with, and what the steps since then tell of it."""
 
-    def __init__(self, X: FloatArray, p: FloatArray, ridge: FloatArray, every: int):
-        weights = NUMPY.array(every * p * (1.0 - p))
-        gram = to_numpy(weighted_gram(NUMPY.array(X), weights))
-        self.first = positive_solver(NUMPY, lambda: NUMPY.array(gram + np.diag(ridge)))
-        self.seen: list[tuple[FloatArray, FloatArray]] = []
+    def __init__(self, first: Solve):
+        self.first, self.seen = first, list[tuple[FloatArray, FloatArray]]()
 
     def learn(self, step: FloatArray, change: FloatArray) -> None:
         """Take in how a step (p,) changed the gradient."""
@@ -137,11 +142,6 @@ class Hessian:
         return found
 
 
-def parts(size: int) -> Iterator[slice]:
-    """Parts of `size` values that stay in the processor's cache, which is what takes time."""
-    return (slice(i, min(i + PART, size)) for i in range(0, size, PART))
-
-
 class Expansion:
     """The likelihood to second order around a fit.
 
@@ -152,17 +152,30 @@ class Expansion:
     """
 
     def __init__(self, X: FloatArray, y: FloatArray, found: Fit):
-        self.y, self.found = y, found
+        self.X, self.y, self.found = X[1:], y, found
         weights = found.p * (1.0 - found.p)
         self.total = max(float(weights.sum()), 1e-300)
-        self.centre = X[1:] @ weights / self.total
-        self.Z = X[1:] - self.centre[:, None]
-        scaled = self.Z * np.sqrt(weights)
+        self.centre = self.X @ weights / self.total
+        scaled = self.X - self.centre[:, None]
+        scaled *= np.sqrt(weights)
         values, self.vectors = np.linalg.eigh(scaled @ scaled.T)
         self.values = np.maximum(values, 0.0)
-        self.squares = np.matmul(self.vectors.T, self.Z, out=scaled)  # in its memory
+        self.squares = np.matmul(self.vectors.T, self.X, out=scaled)  # in its memory
+        self.squares -= (self.vectors.T @ self.centre)[:, None]
         self.squares *= self.squares
-        self.slope = self.Z @ (found.p - y)  # of the likelihood, along the coefficients
+        missing = found.p - y
+        self.slope = self.X @ missing - missing.sum() * self.centre
+        """Of the likelihood, along the coefficients."""
+
+    def hessian(self, penalty: float) -> "Hessian":
+        """That of the fit, with another λ."""
+        turned = self.vectors / (self.values + penalty)
+
+        def solve(right: Any) -> Any:
+            along = turned @ (self.vectors.T @ (right[1:] - right[0] * self.centre))
+            return np.concatenate([[right[0] / self.total - along @ self.centre], along])
+
+        return Hessian(solve)
 
     def near(self, penalty: float) -> tuple[FloatArray, FloatArray]:
         """The fit for another λ, and the log-likelihood of each value left out, to first order.
@@ -177,7 +190,8 @@ class Expansion:
         gradient = self.slope + penalty * found.a[1:]
         step = -self.vectors @ (damped * (self.vectors.T @ gradient))
         lift = float((y - found.p).sum()) / self.total
-        log_odds = found.log_odds + (lift + step @ self.Z)
+        log_odds = found.log_odds + step @ self.X
+        log_odds += lift - step @ self.centre
         p = 0.5 + 0.5 * np.tanh(0.5 * log_odds)
         h = 1.0 / self.total + damped @ self.squares
         left = log_odds + h * (p - y) / (1.0 - np.minimum(p * (1.0 - p) * h, 0.999))
