@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from diw.weighting.confusion import (
     Tables,
     information,
+    judged,
     log_odds,
     shrunk_shares,
     shrunk_transitions,
@@ -72,6 +73,16 @@ def test_the_temperature_is_that_of_the_labels() -> None:
     labels = np.array([generator.choice(K, p=chance) for chance in chances])
     flat = tempered(scores, 0.5)  # half as sure as it may be
     assert temperature(flat, labels) == pytest.approx(2.0, rel=0.1)
+
+
+@given(power=st.floats(0.25, 4), by_heart=st.floats(1, 3))
+def test_labels_are_judged_by_the_predictions_as_they_are_up_to_a_point(
+    power: float, by_heart: float
+) -> None:
+    assert min(power, 1) <= judged(power, by_heart) <= power
+    assert judged(min(power, by_heart), by_heart) == min(power, 1)
+    assert judged(power, 1.0) == pytest.approx(power)
+    assert judged(power, np.inf) == min(power, 1)
 
 
 @given(st.integers(0, 1000), st.floats(0.1, 4.0))

@@ -76,6 +76,22 @@ def test_it_finds_the_wrong_labels_and_keeps_them_out(trained_on: bool) -> None:
         assert worth[:M].min() > 2
 
 
+def test_labels_are_judged_less_strictly_where_epochs_are_long(monkeypatch) -> None:
+    inputs, labels, _ = dirty()
+    powers = []
+    for many in (100, 5):  # an epoch has six steps
+        monkeypatch.setattr("diw.weighting.remember.MANY_STEPS", many)
+        objective = diw.Objective(
+            network(), remember(), (inputs[:M], labels[:M]), trusted_index=range(M)
+        )
+        for _ in train(objective, inputs, labels, 10):
+            pass
+        powers.append(objective.state_dict()["method"]["tables"]["power"])
+    strict, as_they_are = powers
+    assert strict > 1.2
+    assert as_they_are <= 1
+
+
 def test_a_fold_has_no_weight_and_keeps_its_estimate() -> None:
     inputs, labels, _ = dirty()
     objective = diw.Objective(network(), remember(block=2), (inputs[:M], labels[:M]))

@@ -59,6 +59,22 @@ def temperature(log_p: FloatArray, labels: NDArray[np.int64]) -> float:
     return float(TEMPERATURES[int(np.argmin(losses))])
 
 
+def judged(power: float, by_heart: float) -> float:
+    """The power of predictions at which labels are judged, given that of the trusted samples.
+
+    Trusted samples are trained on as well and are not quite forgotten while they are left out. So
+    their predictions are surer than those of others, and their power a is too high, the more so
+    the more the network learns by heart. If it does, the strict a keeps wrong labels out. If it
+    does not, a only drops right labels that are doubtful, and predictions count as they are.
+    Between the two: min(a, max(1, (a/h)³)).
+
+    Args:
+        power: a, see `temperature`.
+        by_heart: h, up to which predictions count as they are; 1 leaves a alone.
+    """
+    return min(power, max(1.0, (power / by_heart) ** 3))
+
+
 def tempered(log_p: FloatArray, power: float) -> FloatArray:
     """(n, k) logarithms of probabilities proportional to pᵃ."""
     scaled = power * log_p
@@ -244,7 +260,7 @@ class Tables:
     visits: NDArray[np.int64]
     """(m,)"""
     power: float = 1.0
-    """The temperature of predictions, as a power."""
+    """The temperature at which labels are judged, as a power of predictions."""
     next_match: int = 0
 
     @classmethod
@@ -278,11 +294,15 @@ class Tables:
         self.labels[rows] = labels
         np.add.at(self.trusted, labels, np.exp(tempered(log_p, SHARPNESS)))
 
-    def match(self) -> None:
-        """Estimate temperature and transitions from what was seen."""
+    def match(self, by_heart: float = 1.0) -> None:
+        """Estimate temperature and transitions from what was seen.
+
+        Args:
+            by_heart: See `judged`.
+        """
         seen = self.visits > 0
         log_p, labels = self.log_p[seen], self.labels[seen]
-        self.power = temperature(log_p, labels)
+        self.power = judged(temperature(log_p, labels), by_heart)
         q = np.exp(tempered(log_p, SHARPNESS))
         train = self.train / self.train.sum()
         found = transitions(train, trusted_table(q, labels, self.trusted))

@@ -46,6 +46,12 @@ from diw.weighting.registry import make
 
 SURE = 8.0
 """Log odds are cut here, so that one visit cannot outvote all others."""
+MANY_STEPS = 100
+"""In an epoch of so many steps a network forgets single samples between two visits."""
+FEW_VISITS = 10
+"""Epochs of so many steps in which no label can have been learned by heart."""
+BY_HEART = 1.4
+"""The temperature up to which such a network does not seem to learn by heart later on."""
 LOOK_EVERY = 16
 """Steps between two looks at the trusted samples, where they are not trained on."""
 ODDS, SEEN = "log odds", "visits"
@@ -119,7 +125,7 @@ class Remember(Weighting):
         if step.t < self.warmup_steps or not tables.ready:
             return Weights(step.ones())
         if step.t >= tables.next_match:
-            tables.match()
+            tables.match(_by_heart(step))
             tables.next_match = step.t + int(self.every * max(1, len(tables.train) / 100) ** 2)
         odds = log_odds(tempered(log_p, tables.power), labels, tables.transitions).clip(-SURE, SURE)
         if index is not None:
@@ -211,6 +217,17 @@ def _has_classes(step: Step) -> bool:
         and targets.ndim == 1
         and not targets.is_floating_point()
     )
+
+
+def _by_heart(step: Step) -> float:
+    """The temperature up to which labels are judged by the predictions as they are.
+
+    Where epochs are short, wrong labels are learned within a few of them, and the strict
+    temperature of the trusted samples is right from the start.
+    """
+    if not step.epoch or step.t < MANY_STEPS * step.epoch:
+        return 1.0
+    return np.inf if step.epoch <= FEW_VISITS else BY_HEART
 
 
 @dataclass(frozen=True)
