@@ -7,6 +7,7 @@ values and both have mean one; equal weights are the line to beat. Contenders ta
 draws. adapt and skada are measured in the same run where they are installed; diw needs neither.
 Least squares and likelihood are there twice: with the median rule's width, and with a width (and a
 penalty) chosen from the same list by us and by adapt. Finding the median counts as time for all.
+How the classifiers' time grows with the number of values and columns is measured besides.
 """
 
 import importlib
@@ -16,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.measuring import Times, machine
+from benchmarks.measuring import Times, machine, take_turns
 from diw.matching import kmm
 from diw.matching.ratios import NARROWER, PENALTIES, WIDTHS
 from diw.matching.width import width
@@ -29,6 +30,10 @@ CHOOSING = ("ulsif", "kliep")
 """Those that can choose their own width."""
 TRAIN, TRUSTED = 1000, 300
 DRAWS = 10
+SIZES = ((1000, 50), (10**4, 10), (10**5, 10), (10**6, 10), (10**4, 50), (10**5, 50))
+"""Training values and columns; with `SIZES_TRUSTED` trusted values, or `TRUSTED` beside few."""
+SIZES_TRUSTED = 3000
+CLASSIFIERS = ("logistic", "logistic, linear", "adapt IWC", "skada discriminator")
 
 Draw = tuple[np.ndarray, np.ndarray, np.ndarray]
 """Training values, trusted values, the true ratio at the training values."""
@@ -177,6 +182,25 @@ def measure(draws: int) -> dict[str, dict[str, dict[str, float] | str]]:
     return figures
 
 
+def measure_sizes(quick: bool) -> dict[str, dict[str, float]]:
+    """Processor seconds of the classifiers by size and name: the best of several turns."""
+    figures: dict[str, dict[str, float]] = {}
+    fits = {name: fit for name, fit in contenders().items() if name in CLASSIFIERS}
+    for n, d in SIZES:
+        if quick and n * d > 10**5:
+            continue
+        rng = np.random.default_rng(0)
+        trusted = TRUSTED if n <= TRAIN else SIZES_TRUSTED
+        values = rng.normal(size=(n, d)), rng.normal(1 / np.sqrt(d), 1.0, (trusted, d))
+        turns = 3 if n == 10**6 else 30 if n <= 10**4 else 7
+        times = take_turns(
+            {name: lambda x, fit=fit: fit(*x) for name, fit in fits.items()}, [values] * turns
+        )[0]
+        figures[f"{n} × {d}"] = {name: min(found.processor) for name, found in times.items()}
+        print(f"{n} × {d}: done", flush=True)
+    return figures
+
+
 def main(quick: bool = False, save: bool = False) -> None:
     """Measure, print a table of errors and times, perhaps save the figures."""
     figures = measure(2 if quick else DRAWS)
@@ -186,10 +210,15 @@ def main(quick: bool = False, save: bool = False) -> None:
     for name in names:
         cells = [_shown(rows.get(name)).ljust(28) for rows in figures.values()]
         print((name.ljust(36) + "".join(cells)).rstrip())
+    sizes = measure_sizes(quick)
+    print("\nprocessor time of classifiers by training values and columns, ms")
+    for size, found in sizes.items():
+        shown = "".join(f"{name} {1e3 * seconds:.1f}".ljust(30) for name, seconds in found.items())
+        print(f"{size:14}{shown}".rstrip())
     if save:
         RESULTS.parent.mkdir(exist_ok=True)
         facts = {"train": TRAIN, "trusted": TRUSTED, "draws": DRAWS, "machine": machine()}
-        write_json(RESULTS, {**facts, "cases": figures})
+        write_json(RESULTS, {**facts, "cases": figures, "sizes": sizes})
         print(f"figures: {RESULTS}")
 
 
