@@ -76,20 +76,24 @@ def test_it_finds_the_wrong_labels_and_keeps_them_out(trained_on: bool) -> None:
         assert worth[:M].min() > 2
 
 
-def test_labels_are_judged_less_strictly_where_epochs_are_long(monkeypatch) -> None:
+def test_where_epochs_are_long_labels_are_judged_less_strictly_and_trusted_ones_weigh_no_more(
+    monkeypatch,
+) -> None:
     inputs, labels, _ = dirty()
-    powers = []
+    powers, heaviest = [], []
+    of_trusted = torch.ones(1)
     for many in (100, 5):  # an epoch has six steps
         monkeypatch.setattr("diw.weighting.remember.MANY_STEPS", many)
-        objective = diw.Objective(
-            network(), remember(), (inputs[:M], labels[:M]), trusted_index=range(M)
-        )
-        for _ in train(objective, inputs, labels, 10):
-            pass
+        trusted = inputs[:M], labels[:M]
+        objective = diw.Objective(network(), remember(), trusted, trusted_index=range(M))
+        for _, rows, weights in train(objective, inputs, labels, 10):
+            if weights.estimate is not None:
+                of_trusted = weights.estimate[rows < M]
         powers.append(objective.state_dict()["method"]["tables"]["power"])
-    strict, as_they_are = powers
-    assert strict > 1.2
-    assert as_they_are <= 1
+        heaviest.append(float(of_trusted.max()))
+    assert powers[0] > 1.2
+    assert powers[1] <= 1
+    assert heaviest[0] > 1.5 * heaviest[1]
 
 
 def test_a_fold_has_no_weight_and_keeps_its_estimate() -> None:

@@ -14,8 +14,8 @@ looks at the predictions instead, in three steps, all from the training forward:
 The weight of a sample is π² times a factor per class, π being the probability that
 its label is right. π itself (times the factor) would be the importance weight
 p_trusted(x, y)/p_train(x, y). But a network learns whatever keeps some weight for long enough, and
-among doubtful samples the square leaves less to the wrong ones. Trusted samples weigh as many
-times more as their labels hold more information than given ones.
+among doubtful samples the square leaves less to the wrong ones. Where epochs are short, trusted
+samples weigh as many times more as their labels hold more information than given ones.
 """
 
 import warnings
@@ -48,10 +48,8 @@ SURE = 8.0
 """Log odds are cut here, so that one visit cannot outvote all others."""
 MANY_STEPS = 100
 """In an epoch of so many steps a network forgets single samples between two visits."""
-FEW_VISITS = 10
-"""Epochs of so many steps in which no label can have been learned by heart."""
 BY_HEART = 1.4
-"""The temperature up to which such a network does not seem to learn by heart later on."""
+"""The temperature up to which it does not seem to learn by heart all the same."""
 LOOK_EVERY = 16
 """Steps between two looks at the trusted samples, where they are not trained on."""
 ODDS, SEEN = "log odds", "visits"
@@ -125,7 +123,7 @@ class Remember(Weighting):
         if step.t < self.warmup_steps or not tables.ready:
             return Weights(step.ones())
         if step.t >= tables.next_match:
-            tables.match(_by_heart(step))
+            tables.match(self._by_heart(step))
             tables.next_match = step.t + int(self.every * max(1, len(tables.train) / 100) ** 2)
         odds = log_odds(tempered(log_p, tables.power), labels, tables.transitions).clip(-SURE, SURE)
         if index is not None:
@@ -134,7 +132,8 @@ class Remember(Weighting):
         right[known] = 1.0
         worth = right**self.power
         weights = worth * tables.class_factors(worth, labels)
-        weights[known] /= information(tables.transitions)
+        if not _long_epochs(step):
+            weights[known] /= information(tables.transitions)
         weights = weights / max(float(weights.mean()), 1e-12)
         if step.t < 2 * self.warmup_steps:  # in by and by: a sudden change can kill a network
             weights = 1 + (weights - 1) * (step.t / self.warmup_steps - 1)
@@ -164,6 +163,17 @@ class Remember(Weighting):
         left_out = _fold(index.numpy(), self.folds) == turn % self.folds
         unseen = left_out & (position >= self.block // 2)
         return left_out, all_ if turn < self.folds else unseen, unseen
+
+    def _by_heart(self, step: Step) -> float:
+        """The temperature up to which labels are judged by the predictions as they are.
+
+        Where epochs are short, labels are learned by heart within a few of them, and the strict
+        temperature of the trusted samples is right from the start. Where they are long, none is
+        learned so in the first round, and a right label that is dropped then is seldom taken back.
+        """
+        if not _long_epochs(step):
+            return 1.0
+        return np.inf if step.epoch <= self.folds * self.block else BY_HEART
 
     def _trusted(
         self, step: Step, tables: Tables, seen: "_Seen", unseen: NDArray[np.bool_]
@@ -219,15 +229,9 @@ def _has_classes(step: Step) -> bool:
     )
 
 
-def _by_heart(step: Step) -> float:
-    """The temperature up to which labels are judged by the predictions as they are.
-
-    Where epochs are short, wrong labels are learned within a few of them, and the strict
-    temperature of the trusted samples is right from the start.
-    """
-    if not step.epoch or step.t < MANY_STEPS * step.epoch:
-        return 1.0
-    return np.inf if step.epoch <= FEW_VISITS else BY_HEART
+def _long_epochs(step: Step) -> bool:
+    """Whether epochs so far had so many steps that a sample is forgotten between two visits."""
+    return step.epoch > 0 and step.t >= MANY_STEPS * step.epoch
 
 
 @dataclass(frozen=True)
