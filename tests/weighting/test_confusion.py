@@ -6,12 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from diw.weighting.confusion import (
-    Tables,
     information,
-    judged,
     log_odds,
+    right_shares,
     shrunk_shares,
     shrunk_transitions,
+    strictness,
     tamed,
     temperature,
     tempered,
@@ -75,14 +75,28 @@ def test_the_temperature_is_that_of_the_labels() -> None:
     assert temperature(flat, labels) == pytest.approx(2.0, rel=0.1)
 
 
-@given(power=st.floats(0.25, 4), by_heart=st.floats(1, 3))
-def test_labels_are_judged_by_the_predictions_as_they_are_up_to_a_point(
-    power: float, by_heart: float
+def test_shares_of_right_labels_are_those_of_a_simulation() -> None:
+    prior, ratio = np.array([0.4, 0.3, 0.2, 0.1]), np.array([1.0, 0.5, 2.0, 1.0])
+    generator = np.random.default_rng(3)
+    classes = generator.choice(K, p=prior * ratio / (prior @ ratio), size=200_000)
+    given = np.where(generator.random(len(classes)) < 0.3, (classes + 1) % K, classes)
+    shares = [np.mean(classes[given == label] == label) for label in range(K)]
+    R = noise(0.3) * ratio[:, None] / (prior @ ratio)
+    np.testing.assert_allclose(right_shares(R, prior), shares, atol=0.01)
+
+
+@given(st.lists(st.floats(0, 1), min_size=K, max_size=K), st.integers(0, 1000))
+def test_judgements_are_mixed_so_that_as_many_seem_right_as_are(
+    wanted: list[float], seed: int
 ) -> None:
-    assert min(power, 1) <= judged(power, by_heart) <= power
-    assert judged(min(power, by_heart), by_heart) == min(power, 1)
-    assert judged(power, 1.0) == pytest.approx(power)
-    assert judged(power, np.inf) == min(power, 1)
+    face, strict = np.random.default_rng(seed).random((2, K))
+    mix = strictness(face, strict, np.array(wanted))
+    assert ((mix >= 0) & (mix <= 1)).all()
+    mixed = (1 - mix) * face + mix * strict
+    in_order = np.maximum(face, strict) > strict
+    reached = np.clip(wanted, strict, np.maximum(face, strict))
+    np.testing.assert_allclose(mixed[in_order], reached[in_order], atol=1e-9)
+    assert (mix[~in_order] == 1).all()
 
 
 @given(st.integers(0, 1000), st.floats(0.1, 4.0))
@@ -114,30 +128,6 @@ def test_information_is_fishers_for_two_classes_and_one_without_noise() -> None:
         assert information(np.diag([0.5, 2.0]) @ T) == pytest.approx((1 - 2 * rate) ** 2)
     assert information(np.diag([0.1, 1.0, 3.0])) == 1
     assert information(np.full((2, 2), 0.5)) == pytest.approx(0.04)  # nothing is left: the least
-
-
-def test_tables_survive_saving() -> None:
-    tables = Tables.empty(K)
-    assert not tables.ready
-    generator = np.random.default_rng(2)
-    q = generator.dirichlet(np.ones(K), size=30)
-    labels = generator.integers(0, K, 30)
-    tables.add(q, labels)
-    tables.enter(np.arange(6), np.log(q[:6]), labels[:6])
-    tables.match()
-    again = Tables.from_state_dict(tables.state_dict())
-    for name, value in vars(tables).items():
-        np.testing.assert_array_equal(getattr(again, name), value)
-    again.add(q, labels)
-    assert tables.train.sum() != again.train.sum()
-
-
-def test_predictions_of_trusted_samples_are_averaged_over_visits() -> None:
-    tables = Tables.empty(2)
-    for p in (0.2, 0.4):
-        tables.enter(np.array([1]), np.log([[p, 1 - p]]), np.array([0]))
-    np.testing.assert_allclose(np.exp(tables.log_p[1]), [0.3, 0.7])
-    assert tables.visits.tolist() == [0, 2]
 
 
 @pytest.mark.parametrize("m", [40, 100, 400])

@@ -76,11 +76,9 @@ def test_it_finds_the_wrong_labels_and_keeps_them_out(trained_on: bool) -> None:
         assert worth[:M].min() > 2
 
 
-def test_where_epochs_are_long_labels_are_judged_less_strictly_and_trusted_ones_weigh_no_more(
-    monkeypatch,
-) -> None:
+def test_where_epochs_are_long_trusted_samples_weigh_no_more(monkeypatch) -> None:
     inputs, labels, _ = dirty()
-    powers, heaviest = [], []
+    heaviest = []
     of_trusted = torch.ones(1)
     for many in (100, 5):  # an epoch has six steps
         monkeypatch.setattr("diw.weighting.remember.MANY_STEPS", many)
@@ -89,10 +87,7 @@ def test_where_epochs_are_long_labels_are_judged_less_strictly_and_trusted_ones_
         for _, rows, weights in train(objective, inputs, labels, 10):
             if weights.estimate is not None:
                 of_trusted = weights.estimate[rows < M]
-        powers.append(objective.state_dict()["method"]["tables"]["power"])
         heaviest.append(float(of_trusted.max()))
-    assert powers[0] > 1.2
-    assert powers[1] <= 1
     assert heaviest[0] > 1.5 * heaviest[1]
 
 

@@ -17,14 +17,8 @@ w = p_trusted(x, ỹ) / p_train(x, ỹ) = p_ỹ / (Rᵀp)_ỹ (Liu and Tao 2016,
 the probability that its label is right, R_ỹỹ w.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
-
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 FloatArray = NDArray[np.float64]
 
@@ -35,13 +29,6 @@ WRONG_AT_START = 0.1
 PRIOR_SAMPLES = 10.0
 """How many trusted samples the network's own opinion of them is worth in their table."""
 TEMPERATURES = np.geomspace(0.25, 4.0, 33)
-VISITS = 6
-"""Over how many visits odds and predictions are averaged: those of two turns of being left out."""
-SHARPNESS = 2.0
-"""The tables hold squared and rescaled predictions: any function of x serves, and these differ more
-from class to class."""
-FADING = 0.95
-"""What is left of the tables' old entries after each match."""
 LEAST_INFORMATION = 0.04
 LEAST_ESS = 0.5
 """Class factors leave at least this share of the effective sample size."""
@@ -57,22 +44,6 @@ def temperature(log_p: FloatArray, labels: NDArray[np.int64]) -> float:
     """
     losses = [-tempered(log_p, a)[np.arange(len(labels)), labels].mean() for a in TEMPERATURES]
     return float(TEMPERATURES[int(np.argmin(losses))])
-
-
-def judged(power: float, by_heart: float) -> float:
-    """The power of predictions at which labels are judged, given that of the trusted samples.
-
-    Trusted samples are trained on as well and are not quite forgotten while they are left out. So
-    their predictions are surer than those of others, and their power a is too high, the more so
-    the more the network learns by heart. If it does, the strict a keeps wrong labels out. If it
-    does not, a only drops right labels that are doubtful, and predictions count as they are.
-    Between the two: min(a, max(1, (a/h)³)).
-
-    Args:
-        power: a, see `temperature`.
-        by_heart: h, up to which predictions count as they are; 1 leaves a alone.
-    """
-    return min(power, max(1.0, (power / by_heart) ** 3))
 
 
 def tempered(log_p: FloatArray, power: float) -> FloatArray:
@@ -194,6 +165,30 @@ def log_odds(log_q: FloatArray, labels: NDArray[np.int64], R: FloatArray) -> Flo
     return np.log(np.maximum(right, TINY))[labels] + log_q[rows, labels] - np.log(wrong + TINY)
 
 
+def right_shares(R: FloatArray, prior: FloatArray) -> FloatArray:
+    """(k,) the share of right labels among those of each class, R_jj P_j / (RᵀP)_j.
+
+    Args:
+        R: (k, k), see `transitions`.
+        prior: (k,) P, the frequencies of the classes in the trusted data.
+    """
+    return np.diagonal(R) * prior / np.maximum(R.T @ prior, TINY)
+
+
+def strictness(face: FloatArray, strict: FloatArray, wanted: FloatArray) -> FloatArray:
+    """(k,) λ in [0, 1] with (1 − λ) face + λ strict = wanted, or the end that is closest to it.
+
+    Where the strict judgement is not the stricter one it is taken, λ = 1.
+
+    Args:
+        face: (k,) shares of labels that seem right, predictions taken at face value.
+        strict: (k,) the same, predictions at the temperature of the trusted samples.
+        wanted: (k,) shares of right labels.
+    """
+    gap = face - strict
+    return np.where(gap > 0, np.clip((face - wanted) / np.maximum(gap, TINY), 0, 1), 1.0)
+
+
 def shrunk_shares(wanted: FloatArray, present: FloatArray, m: int) -> FloatArray:
     """(k,) class shares between those present and those wanted, by the evidence for a difference.
 
@@ -238,100 +233,3 @@ def tamed(factors: FloatArray, shares: FloatArray, least: float = LEAST_ESS) -> 
         middle = 0.5 * (low + high)
         low, high = (middle, high) if size(middle) >= least else (low, middle)
     return factors**low
-
-
-@dataclass
-class Tables:
-    """What is known of the training and the trusted samples as a whole."""
-
-    train: FloatArray
-    """(k, k) sums of predictions by given label, old ones faded."""
-    trusted: FloatArray
-    """(k, k) the same of trusted samples, from the same time: then M = RᵀJ holds for a network that
-    changes, too."""
-    worth: FloatArray
-    """(k,) sums of π² by given label, old ones faded."""
-    transitions: FloatArray
-    """(k, k) R."""
-    log_p: FloatArray
-    """(m, k) predictions of trusted samples, NaN where none was seen yet."""
-    labels: NDArray[np.int64]
-    """(m,)"""
-    visits: NDArray[np.int64]
-    """(m,)"""
-    power: float = 1.0
-    """The temperature at which labels are judged, as a power of predictions."""
-    next_match: int = 0
-
-    @classmethod
-    def empty(cls, k: int) -> "Tables":
-        """Nothing is known yet of k classes."""
-        none = np.zeros(0, np.int64)
-        M, J = np.zeros((k, k)), np.zeros((k, k))
-        return cls(M, J, np.zeros(k), np.eye(k), np.zeros((0, k)), none, none)
-
-    @property
-    def ready(self) -> bool:
-        """Whether there is something to match."""
-        return bool((self.visits > 0).any() and self.train.any())
-
-    def add(self, q: FloatArray, labels: NDArray[np.int64]) -> None:
-        """Add predictions (n, k) of training samples with these labels (n,)."""
-        np.add.at(self.train, labels, q)
-
-    def enter(self, rows: NDArray[np.int64], log_p: FloatArray, labels: NDArray[np.int64]) -> None:
-        """Average new predictions of trusted samples with those of their last visits."""
-        missing = int(rows.max()) + 1 - len(self.visits) if len(rows) else 0
-        if missing > 0:
-            k = len(self.train)
-            self.log_p = np.concatenate([self.log_p, np.zeros((missing, k))])
-            self.labels = np.concatenate([self.labels, np.zeros(missing, np.int64)])
-            self.visits = np.concatenate([self.visits, np.zeros(missing, np.int64)])
-        self.visits[rows] += 1
-        share = 1 / np.minimum(self.visits[rows], VISITS)[:, None]
-        mixed = (1 - share) * np.exp(self.log_p[rows]) + share * np.exp(log_p)
-        self.log_p[rows] = np.log(np.maximum(mixed, 1e-12))
-        self.labels[rows] = labels
-        np.add.at(self.trusted, labels, np.exp(tempered(log_p, SHARPNESS)))
-
-    def match(self, by_heart: float = 1.0) -> None:
-        """Estimate temperature and transitions from what was seen.
-
-        Args:
-            by_heart: See `judged`.
-        """
-        seen = self.visits > 0
-        log_p, labels = self.log_p[seen], self.labels[seen]
-        self.power = judged(temperature(log_p, labels), by_heart)
-        q = np.exp(tempered(log_p, SHARPNESS))
-        train = self.train / self.train.sum()
-        found = transitions(train, trusted_table(q, labels, self.trusted))
-        self.transitions = shrunk_transitions(found, train, q, labels)
-        self.train *= FADING
-        self.trusted *= FADING
-
-    def class_factors(self, worth: FloatArray, labels: NDArray[np.int64]) -> FloatArray:
-        """(n,) what brings the classes to the shares that the trusted samples have."""
-        k = len(self.worth)
-        self.worth = 0.99 * self.worth + np.bincount(labels, worth, k)
-        seen = self.labels[self.visits > 0]
-        wanted = np.bincount(seen, minlength=k) / len(seen)
-        present = np.maximum(self.worth, 1e-12) / np.maximum(self.worth, 1e-12).sum()
-        return tamed(shrunk_shares(wanted, present, len(seen)) / present, present)[labels]
-
-    def state_dict(self) -> dict[str, Any]:
-        """All of it, as tensors and plain values."""
-        arrays = {
-            name: torch.as_tensor(getattr(self, name).copy())
-            for name in ("train", "trusted", "worth", "transitions", "log_p", "labels", "visits")
-        }
-        return {**arrays, "power": self.power, "next_match": self.next_match}
-
-    @classmethod
-    def from_state_dict(cls, state: Mapping[str, Any]) -> "Tables":
-        """What `state_dict` gave."""
-        arrays: dict[str, Any] = {
-            name: value.numpy().copy() if isinstance(value, Tensor) else value
-            for name, value in state.items()
-        }
-        return cls(**arrays)

@@ -7,6 +7,7 @@ looks at the predictions instead, in three steps, all from the training forward:
    and of the trusted samples, give the transitions R (`diw.weighting.confusion`).
 2. How likely is it that a sample's label is right? The odds follow from R and the sample's
    predictions by Bayes' rule. They are remembered per sample and averaged over its last visits.
+   In each class as many labels seem right as are right according to R.
 3. Predictions for a sample are evidence only while the network does not train on it. So a quarter
    of the samples is left out in turn, for six epochs each: long enough for a label that was
    learned by heart to be forgotten. What is seen in the second half of that time is remembered.
@@ -33,26 +34,16 @@ from diw.step.batch import Weights
 from diw.step.criteria import logits_of
 from diw.step.step import Step
 from diw.weighting.base import State, Task, Weighting
-from diw.weighting.confusion import (
-    SHARPNESS,
-    VISITS,
-    FloatArray,
-    Tables,
-    information,
-    log_odds,
-    tempered,
-)
+from diw.weighting.confusion import FloatArray, information, tempered
 from diw.weighting.registry import make
+from diw.weighting.tables import SHARPNESS, VISITS, Tables
 
-SURE = 8.0
-"""Log odds are cut here, so that one visit cannot outvote all others."""
 MANY_STEPS = 100
 """In an epoch of so many steps a network forgets single samples between two visits."""
-BY_HEART = 1.4
-"""The temperature up to which it does not seem to learn by heart all the same."""
 LOOK_EVERY = 16
 """Steps between two looks at the trusted samples, where they are not trained on."""
-ODDS, SEEN = "log odds", "visits"
+ODDS = ("log odds at face value", "log odds")
+SEEN = "visits"
 
 
 @dataclass(kw_only=True)
@@ -81,6 +72,9 @@ class Remember(Weighting):
     """The largest weight, relative to the mean."""
     every: int = 40
     """Steps between two estimates of the transitions (more with over a hundred classes)."""
+    by_share: bool = True
+    """Judge the labels of each class only as strictly as its estimated share of wrong ones asks;
+    false: all as strictly as the trusted samples' predictions are sure."""
 
     _tables: Tables | None = field(default=None, init=False, repr=False)
     _places: Tensor | None = field(default=None, init=False, repr=False)
@@ -123,13 +117,12 @@ class Remember(Weighting):
         if step.t < self.warmup_steps or not tables.ready:
             return Weights(step.ones())
         if step.t >= tables.next_match:
-            tables.match(self._by_heart(step))
+            tables.match()
             tables.next_match = step.t + int(self.every * max(1, len(tables.train) / 100) ** 2)
-        odds = log_odds(tempered(log_p, tables.power), labels, tables.transitions).clip(-SURE, SURE)
+        odds = tables.judge(log_p, labels)
         if index is not None:
             odds = _averaged(step, index, mine, odds, counted)
-        right = 1 / (1 + np.exp(-odds))
-        right[known] = 1.0
+        right = tables.right(odds, labels, known, self.by_share)
         worth = right**self.power
         weights = worth * tables.class_factors(worth, labels)
         if not _long_epochs(step):
@@ -163,17 +156,6 @@ class Remember(Weighting):
         left_out = _fold(index.numpy(), self.folds) == turn % self.folds
         unseen = left_out & (position >= self.block // 2)
         return left_out, all_ if turn < self.folds else unseen, unseen
-
-    def _by_heart(self, step: Step) -> float:
-        """The temperature up to which labels are judged by the predictions as they are.
-
-        Where epochs are short, labels are learned by heart within a few of them, and the strict
-        temperature of the trusted samples is right from the start. Where they are long, none is
-        learned so in the first round, and a right label that is dropped then is seldom taken back.
-        """
-        if not _long_epochs(step):
-            return 1.0
-        return np.inf if step.epoch <= self.folds * self.block else BY_HEART
 
     def _trusted(
         self, step: Step, tables: Tables, seen: "_Seen", unseen: NDArray[np.bool_]
@@ -270,17 +252,18 @@ class _Seen:
 def _averaged(
     step: Step, index: Tensor, mine: slice, odds: FloatArray, counted: NDArray[np.bool_]
 ) -> FloatArray:
-    """(n,) log odds averaged over the visits that counted; where none has, the present ones.
+    """(2, n) log odds averaged over the visits that counted; where none has, the present ones.
 
     Each process writes what it has of its own samples, and the memory passes it on to all.
     """
-    old, seen = (step.memory.read(name, index).double().numpy() for name in (ODDS, SEEN))
-    never = np.isnan(old)
+    old = np.stack([step.memory.read(name, index).double().numpy() for name in ODDS])
+    seen = step.memory.read(SEEN, index).double().numpy()
+    never = np.isnan(seen)
     visits = np.where(never, 1.0, np.minimum(seen + 1, VISITS))
     new = np.where(never, odds, old + (odds - old) / visits)
     result = np.where(counted | never, new, old)
     visits = np.where(counted | never, visits, seen)
-    for name, values in ((ODDS, result), (SEEN, visits)):
+    for name, values in zip((*ODDS, SEEN), (*result, visits), strict=True):
         step.memory.write(name, index[mine], torch.as_tensor(values[mine]))
     return result
 
