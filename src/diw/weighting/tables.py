@@ -115,8 +115,8 @@ class Tables:
             log_p: (n, k) logarithms of predicted probabilities.
             labels: (n,) the given labels.
         """
-        powers = (1.0, self.power)
-        odds = [log_odds(tempered(log_p, power), labels, self.transitions) for power in powers]
+        views = (log_p, tempered(log_p, self.power))
+        odds = [log_odds(view, labels, self.transitions) for view in views]
         return np.stack(odds).clip(-SURE, SURE)
 
     def right(
