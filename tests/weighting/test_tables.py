@@ -22,6 +22,8 @@ def test_tables_survive_saving() -> None:
     again = Tables.from_state_dict(tables.state_dict())
     for name, value in vars(tables).items():
         np.testing.assert_array_equal(getattr(again, name), value)
+    older = {name: value for name, value in tables.state_dict().items() if name != "judged"}
+    assert Tables.from_state_dict(older).judged.shape == (3, K)
     again.add(q, labels)
     assert tables.train.sum() != again.train.sum()
 

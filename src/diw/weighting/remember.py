@@ -258,7 +258,7 @@ def _averaged(
     """
     old = np.stack([step.memory.read(name, index).double().numpy() for name in ODDS])
     seen = step.memory.read(SEEN, index).double().numpy()
-    never = np.isnan(seen)
+    never = np.isnan(old).any(axis=0)
     visits = np.where(never, 1.0, np.minimum(seen + 1, VISITS))
     new = np.where(never, odds, old + (odds - old) / visits)
     result = np.where(counted | never, new, old)

@@ -5,7 +5,7 @@ Predictions by label enter two tables, from which transitions are estimated
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -169,9 +169,9 @@ class Tables:
 
     @classmethod
     def from_state_dict(cls, state: Mapping[str, Any]) -> "Tables":
-        """What `state_dict` gave."""
+        """What `state_dict` gave, in this version or an older one that knew less."""
         arrays: dict[str, Any] = {
             name: value.numpy().copy() if isinstance(value, Tensor) else value
             for name, value in state.items()
         }
-        return cls(**arrays)
+        return replace(cls.empty(len(arrays["train"])), **arrays)
