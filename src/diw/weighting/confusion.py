@@ -28,6 +28,9 @@ noise."""
 WRONG_AT_START = 0.1
 PRIOR_SAMPLES = 10.0
 """How many trusted samples the network's own opinion of them is worth in their table."""
+SHARPNESS = 2.0
+"""The tables hold squared and rescaled predictions: any function of x serves, and these differ more
+from class to class."""
 TEMPERATURES = np.geomspace(0.25, 4.0, 33)
 LEAST_INFORMATION = 0.04
 LEAST_ESS = 0.5

@@ -34,9 +34,9 @@ from diw.step.batch import Weights
 from diw.step.criteria import logits_of
 from diw.step.step import Step
 from diw.weighting.base import State, Task, Weighting
-from diw.weighting.confusion import FloatArray, information, tempered
+from diw.weighting.confusion import SHARPNESS, FloatArray, information, tempered
 from diw.weighting.registry import make
-from diw.weighting.tables import SHARPNESS, VISITS, Tables
+from diw.weighting.tables import VISITS, Tables
 
 MANY_STEPS = 100
 """In an epoch of so many steps a network forgets single samples between two visits."""

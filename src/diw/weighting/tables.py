@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from diw.weighting.confusion import (
+    SHARPNESS,
     TINY,
     FloatArray,
     log_odds,
@@ -30,9 +31,6 @@ from diw.weighting.confusion import (
 
 VISITS = 6
 """Over how many visits odds and predictions are averaged: those of two turns of being left out."""
-SHARPNESS = 2.0
-"""The tables hold squared and rescaled predictions: any function of x serves, and these differ more
-from class to class."""
 FADING = 0.95
 """What is left of the tables' old entries after each match."""
 SURE = 8.0
