@@ -257,6 +257,7 @@ def draw_costs(trials: Trials, path: Path) -> None:
                 arrowprops={"arrowstyle": "-", "color": MUTED, "linewidth": 0.5, "shrinkB": 3},
                 va="center",
                 color=INK,
+                bbox={"boxstyle": "square,pad=0.1", "facecolor": "white", "edgecolor": "none"},
                 fontweight="bold" if known else "normal",
             )
         axis.set_xscale("log")
