@@ -25,7 +25,9 @@ from diw.records import write_json
 
 RESULTS = Path(__file__).parent / "results" / "estimators.json"
 
-OURS = ("diw", "stopped", "el", "entropy", "ulsif", "kliep", "logistic", "pgd", "isotonic")
+OURS = (
+    *("diw", "stopped", "el", "entropy", "chi2", "ulsif", "kliep", "logistic", "pgd", "isotonic"),
+)
 CHOOSING = ("ulsif", "kliep")
 """Those that can choose their own width."""
 TRAIN, TRUSTED = 1000, 300

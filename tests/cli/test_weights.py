@@ -8,6 +8,7 @@ import pytest
 
 import diw
 from diw.cli.main import main
+from diw.cli.weights import ESTIMATORS
 
 
 def run(*arguments: object, capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str]:
@@ -161,9 +162,7 @@ def test_results_never_replace_data(losses, tmp_path: Path, capsys) -> None:
         assert run(*files, "--json", tmp_path / "results.txt", capsys=capsys)[0] == 0
 
 
-@pytest.mark.parametrize(
-    "name", ["kmm", "stopped", "el", "entropy", "ulsif", "kliep", "logistic", "pgd", "isotonic"]
-)
+@pytest.mark.parametrize("name", ESTIMATORS)
 def test_every_estimator_is_an_option(name: str, losses, tmp_path: Path, capsys) -> None:
     np.save(tmp_path / "a.npy", losses[0])
     np.save(tmp_path / "b.npy", losses[1])

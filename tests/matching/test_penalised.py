@@ -1,19 +1,20 @@
-"""Empirical likelihood and entropy against an exponential-cone solver and their definitions."""
+"""Empirical likelihood, entropy and least squares against a cone solver and their definitions."""
 
 import clarabel
 import numpy as np
 import pytest
+import qpsolvers
 from scipy import sparse
 from scipy.spatial.distance import cdist
 
-from diw.matching import EL, Entropy, el, entropy, kmm, kmm_batch
+from diw.matching import EL, Chi2, Entropy, chi2, el, entropy, kmm, kmm_batch
 
 RNG = np.random.default_rng(0)
 CASES = {
     "losses": (RNG.exponential(2.5, 60), RNG.exponential(0.8, 40)),
     "columns": (RNG.normal(size=(50, 2)), RNG.normal(0.5, 1, (30, 2))),
 }
-ESTIMATORS = {"el": el, "entropy": entropy}
+ESTIMATORS = {"el": el, "entropy": entropy, "chi2": chi2}
 
 
 def kernels(train, trusted, gamma):
@@ -28,7 +29,21 @@ def mmd(w, p, q, K, cross, own) -> float:
 
 
 def penalty(name, w):
+    if name == "chi2":
+        return (w - 1) ** 2 / 2
     return w - 1 - np.log(w) if name == "el" else w * np.log(w) - w + 1
+
+
+def by_quadratic_programme(train, trusted, gamma, nu, bound, p, q):
+    """The optimal weights of "chi2" by piqp."""
+    K, cross, _ = kernels(train, trusted, gamma)
+    n = len(train)
+    P, c = p[:, None] * K * p + nu * np.diag(p), -p * (cross @ q) - nu * p
+    scale = 1 / np.abs(P).max()  # its tolerances are absolute
+    return qpsolvers.solve_qp(
+        scale * P, scale * c, lb=np.zeros(n), ub=np.full(n, bound), solver="piqp",
+        eps_abs=1e-12, eps_rel=1e-12,
+    )  # fmt: skip
 
 
 def by_cones(name, train, trusted, gamma, nu, bound, p, q):
@@ -74,7 +89,10 @@ def test_a_fixed_penalty_has_the_optimum_of_a_cone_solver(name, case, nu, bound)
     assert match.penalty == nu
     n, m = len(train), len(trusted)
     p, q = np.full(n, 1 / n), np.full(m, 1 / m)
-    theirs = by_cones(name, train, trusted, 0.7, nu, bound, p, q)
+    if name == "chi2":
+        theirs = by_quadratic_programme(train, trusted, 0.7, nu, bound, p, q)
+    else:
+        theirs = by_cones(name, train, trusted, 0.7, nu, bound, p, q)
     parts = kernels(train, trusted, 0.7)
 
     def objective(w):
@@ -133,10 +151,17 @@ def test_a_discrepancy_out_of_reach_says_so(name):
 def test_weights_at_the_bound_are_at_it_exactly_and_take_few_steps(name, bound):
     rng = np.random.default_rng(1)
     train, trusted = rng.normal(size=(300, 3)), rng.normal(1.5, 0.5, (40, 3))
-    match = ESTIMATORS[name](train, trusted, penalty=1e-3, bound=bound, gamma=1.0)
+    match = ESTIMATORS[name](train, trusted, penalty=1e-4, bound=bound, gamma=1.0)
     assert match.is_optimal()
     assert match.weights.max() == bound
     assert match.iterations <= 40
+
+
+def test_least_squares_have_exact_zeros():
+    train, trusted = CASES["losses"]
+    weights = chi2(train, trusted, gamma=0.7, penalty=1e-4).weights
+    assert (weights == 0).any()
+    assert (weights >= 0).all()
 
 
 def test_a_capped_rank_is_approximate():
@@ -154,6 +179,7 @@ def test_the_front_door_gives_the_same():
         assert np.array_equal(kmm_batch([train], [trusted], solver=name)[0].weights, direct)
     assert np.array_equal(EL().fit_weights(train, trusted), el(train, trusted).weights)
     assert np.array_equal(Entropy().fit_weights(train, trusted), entropy(train, trusted).weights)
+    assert np.array_equal(Chi2().fit_weights(train, trusted), chi2(train, trusted).weights)
     assert repr(EL(penalty=0.1)) == "EL(penalty=0.1)"
 
 

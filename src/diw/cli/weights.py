@@ -36,6 +36,10 @@ Examples:
   diw weights folder-of-parquet trusted.parquet --drop label --out weights.npy
 """
 
+ESTIMATORS = (
+    *("kmm", "stopped", "el", "entropy", "chi2"),
+    *("ulsif", "kliep", "logistic", "pgd", "isotonic"),
+)
 LARGE = 1 << 30
 """Bytes of an .npy file from which on it is read in parts."""
 ENDINGS = (".csv", ".npy", ".npz", ".parquet")
@@ -62,9 +66,7 @@ ENDINGS = (".csv", ".npy", ".npz", ".parquet")
 @click.option(
     "--estimator",
     "solver",
-    type=click.Choice(
-        ["kmm", "stopped", "el", "entropy", "ulsif", "kliep", "logistic", "pgd", "isotonic"]
-    ),
+    type=click.Choice(ESTIMATORS),
     default="kmm",
     show_default=True,
     help="What estimates the weights; docs/estimators.md says when which is right.",
@@ -72,7 +74,7 @@ ENDINGS = (".csv", ".npy", ".npz", ".parquet")
 @click.option(
     "--penalty",
     type=float,
-    help="Penalty of el, entropy, ulsif and logistic.  [default: chosen by the data]",
+    help="Penalty of el, entropy, chi2, ulsif and logistic.  [default: chosen by the data]",
 )
 @click.option("--raw", is_flag=True, help="Do not standardise the columns.")
 @click.option(

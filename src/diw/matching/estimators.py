@@ -79,6 +79,31 @@ def entropy(
     return _with_masses(z_train, z_trusted, options, train_mass, trusted_mass)
 
 
+def chi2(
+    z_train: Values,
+    z_trusted: Values,
+    *,
+    penalty: float | None = None,
+    gamma: float | str | None = None,
+    bound: float = 50.0,
+    train_mass: Values = None,
+    trusted_mass: Values = None,
+    rank: int | None = None,
+    tol: float = 1e-8,
+    on_failure: OnFailure = "raise",
+) -> Match:
+    """Weights by least squares: minimise ½MMD² + (ν/2)·mean((w − 1)²) over 0 ≤ w ≤ B.
+
+    Kernel mean matching with a ridge that draws weights to one, as strong as the trusted samples
+    allow. The arguments are those of `el`.
+    """
+    options = Options(
+        solver="chi2", penalty=penalty, gamma=gamma, bound=bound, rank=rank, tol=tol,
+        on_failure=on_failure,
+    )  # fmt: skip
+    return _with_masses(z_train, z_trusted, options, train_mass, trusted_mass)
+
+
 def ulsif(
     z_train: Values,
     z_trusted: Values,
@@ -223,6 +248,10 @@ class EL(_Named, solver="el"):
 
 class Entropy(_Named, solver="entropy"):
     """`entropy` with the conventions of `KMM`."""
+
+
+class Chi2(_Named, solver="chi2"):
+    """`chi2` with the conventions of `KMM`."""
 
 
 class ULSIF(_Named, solver="ulsif"):

@@ -176,6 +176,7 @@ class KMM(Options):
 _OTHERS: dict[str, Callable[[Problem, Options, Values], tuple[Match, bool]]] = {
     "el": penalised,
     "entropy": penalised,
+    "chi2": penalised,
     "ulsif": ulsif,
     "kliep": kliep,
     "logistic": logistic,

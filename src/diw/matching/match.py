@@ -52,7 +52,7 @@ class Match:
     """A bound on ‖w − w*‖₂ by strong convexity, the factor's error included; infinite where
     there is none ("kliep", "logistic")."""
     penalty: float = 0.0
-    """ν of "el" and "entropy", λ of "ulsif" and "logistic", given or chosen; 0 of the others."""
+    """ν of "el", "entropy" and "chi2", λ of "ulsif" and "logistic"; 0 of the others."""
 
     def is_optimal(self, tol: float = 1e-8) -> bool:
         """Whether every residual is at most `tol` and nothing was cut from the kernel."""

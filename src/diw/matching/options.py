@@ -11,8 +11,9 @@ from diw.matching.backend import BackendName
 from diw.matching.width import parse_rule
 
 Solver = Literal[
-    "diw", "stopped", "cvxopt", "el", "entropy", "ulsif", "kliep", "logistic", "pgd", "isotonic"
-]
+    "diw", "stopped", "cvxopt", "el", "entropy", "chi2", "ulsif", "kliep", "logistic", "pgd",
+    "isotonic",
+]  # fmt: skip
 Features = Literal["any", "linear"]
 OnFailure = Literal["raise", "warn"]
 
@@ -40,7 +41,7 @@ class MatchOptions:
     paper's results ask; "cvxopt" is the authors' solver itself (extra `released`). The others are
     other estimators of the same ratio (docs/estimators.md)."""
     penalty: float | None = field(default=None, metadata={"later": True})
-    """ν of "el" and "entropy", where None is the discrepancy principle; λ of "ulsif" and
+    """ν of "el", "entropy" and "chi2", where None is the discrepancy principle; λ of "ulsif" and
     "logistic", where None is chosen by leaving one out. The other solvers have none."""
 
     def __post_init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Weights that match up to a penalty: empirical likelihood and entropy.
+"""Weights that match up to a penalty: empirical likelihood, entropy and least squares.
 
 With MMD(w) = ‖(1/n) Σ w_i φ(z_i) − (1/m) Σ φ(z'_j)‖, the distance of the kernel means,
 
@@ -6,10 +6,12 @@ With MMD(w) = ‖(1/n) Σ w_i φ(z_i) − (1/m) Σ φ(z'_j)‖, the distance of 
 
     "el":       p(w) = w − 1 − log w        (empirical likelihood)
     "entropy":  p(w) = w log w − w + 1
+    "chi2":     p(w) = ½(w − 1)²           (kernel mean matching with a ridge that draws to one)
 
-Both keep every weight positive and, where the data do not say otherwise, near one. On a factor
-K ≈ VᵀV with c the trusted mean (r,), the optimum is a function of y = c − Vw/n alone:
-p'(w_i) = v_iᵀy/ν, so that w_i is an increasing function of u_i = v_iᵀy/ν, cut at B, and y solves
+All keep weights near one where the data do not say otherwise, and the first two keep them
+positive. On a factor K ≈ VᵀV with c the trusted mean (r,), the optimum is a function of
+y = c − Vw/n alone: p'(w_i) = v_iᵀy/ν, so that w_i is an increasing function of u_i = v_iᵀy/ν,
+cut at B (and at 0), and y solves
 
     F(y) = y − c + (1/n) V w(Vᵀy/ν) = 0,
 
@@ -76,6 +78,12 @@ PENALTIES = {
         weights=lambda u, bound: _cut(np.exp, u, math.log(bound), bound),
         slope=lambda w: w,
         curvature=lambda bound: 1.0 / bound,
+    ),
+    "chi2": Penalty(
+        value=lambda w: 0.5 * (w - 1.0) ** 2,
+        weights=lambda u, bound: np.clip(1.0 + u, 0.0, bound),
+        slope=lambda w: (w > 0).astype(np.float64),
+        curvature=lambda bound: 1.0,
     ),
 }
 
@@ -146,7 +154,7 @@ class _Point:
 def penalised(
     problem: Problem, options: Options, z_train: Values, masses: Masses | None = None
 ) -> tuple[Match, bool]:
-    """The match of `options.solver`, "el" or "entropy", and whether it counts as solved."""
+    """The match of `options.solver`, one of `PENALTIES`, and whether it counts as solved."""
     n, m = problem.n, len(problem.z) - problem.n
     if masses is None:
         masses = Masses(np.ones(n), np.ones(m))
