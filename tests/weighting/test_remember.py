@@ -76,12 +76,12 @@ def test_it_finds_the_wrong_labels_and_keeps_them_out(trained_on: bool) -> None:
         assert worth[:M].min() > 2
 
 
-def test_where_epochs_are_long_trusted_samples_weigh_no_more(monkeypatch) -> None:
+def test_where_passes_are_long_trusted_samples_weigh_no_more(monkeypatch) -> None:
     inputs, labels, _ = dirty()
     heaviest = []
     of_trusted = torch.ones(1)
-    for many in (100, 5):  # an epoch has six steps
-        monkeypatch.setattr("diw.weighting.remember.MANY_STEPS", many)
+    for many in (100, 5):  # a pass has six steps
+        monkeypatch.setattr("diw.weighting.tables.MANY_STEPS", many)
         trusted = inputs[:M], labels[:M]
         objective = diw.Objective(network(), remember(), trusted, trusted_index=range(M))
         for _, rows, weights in train(objective, inputs, labels, 10):

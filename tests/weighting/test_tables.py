@@ -15,17 +15,47 @@ def test_tables_survive_saving() -> None:
     generator = np.random.default_rng(2)
     q = generator.dirichlet(np.ones(K), size=30)
     labels = generator.integers(0, K, 30)
+    tables.note(np.arange(30))
     tables.add(q, labels)
     tables.enter(np.arange(6), np.log(q[:6]), labels[:6])
-    tables.match()
+    tables.match(40)
     tables.right(tables.judge(np.log(q), labels), labels, labels < 0, True)
     again = Tables.from_state_dict(tables.state_dict())
     for name, value in vars(tables).items():
         np.testing.assert_array_equal(getattr(again, name), value)
-    older = {name: value for name, value in tables.state_dict().items() if name != "judged"}
+    older = tables.state_dict()
+    del older["judged"], older["samples"]
     assert Tables.from_state_dict(older).judged.shape == (3, K)
+    assert Tables.from_state_dict(older).samples == 0
     again.add(q, labels)
     assert tables.train.sum() != again.train.sum()
+
+
+def test_a_pass_is_long_by_its_samples_and_the_largest_batch() -> None:
+    """The last batch of a pass, and passes that count as one epoch, do not make it longer."""
+    tables = Tables.empty(K)
+    assert not tables.long_passes
+    tables.note(np.arange(0, 990, 10))
+    for _ in range(200):
+        tables.note(np.array([3, 998]))
+    assert (tables.samples, tables.batch) == (999, 99)
+    assert not tables.long_passes
+    tables.note(np.array([100 * 99 - 1]))
+    assert tables.long_passes
+
+
+@pytest.mark.parametrize(("samples", "left"), [(100, 0.95), (400, 0.95), (1600, 0.95**0.25)])
+def test_tables_fade_by_matches_or_by_passes_if_these_are_longer(samples: int, left: float) -> None:
+    tables = Tables.empty(2)
+    tables.note(np.arange(samples - 10, samples))
+    q, labels = np.full((10, 2), 0.5), np.arange(10) % 2
+    tables.add(q, labels)
+    tables.enter(np.arange(10), np.log(q), labels)
+    before = tables.train.sum(), tables.trusted.sum()
+    tables.match(40)
+    np.testing.assert_allclose(
+        (tables.train.sum(), tables.trusted.sum()), np.multiply(before, left)
+    )
 
 
 def test_predictions_of_trusted_samples_are_averaged_over_visits() -> None:

@@ -15,8 +15,9 @@ looks at the predictions instead, in three steps, all from the training forward:
 The weight of a sample is π² times a factor per class, π being the probability that
 its label is right. π itself (times the factor) would be the importance weight
 p_trusted(x, y)/p_train(x, y). But a network learns whatever keeps some weight for long enough, and
-among doubtful samples the square leaves less to the wrong ones. Where epochs are short, trusted
-samples weigh as many times more as their labels hold more information than given ones.
+among doubtful samples the square leaves less to the wrong ones. Where a pass over the training set
+is short, trusted samples weigh as many times more as their labels hold more information than given
+ones.
 """
 
 import warnings
@@ -38,8 +39,6 @@ from diw.weighting.confusion import SHARPNESS, FloatArray, information, tempered
 from diw.weighting.registry import make
 from diw.weighting.tables import VISITS, Tables
 
-MANY_STEPS = 100
-"""In an epoch of so many steps a network forgets single samples between two visits."""
 LOOK_EVERY = 16
 """Steps between two looks at the trusted samples, where they are not trained on."""
 ODDS = ("log odds at face value", "log odds")
@@ -104,8 +103,9 @@ class Remember(Weighting):
         seen = _Seen.of(step, self.name)
         log_p, labels, index, mine = seen.log_p, seen.labels, seen.index, seen.mine
         tables = self._tables = self._tables or Tables.empty(log_p.shape[1])
-        remembers = index is not None
-        if not remembers and not self._warned:
+        if index is not None:
+            tables.note(index.numpy())
+        elif not self._warned:
             self._warned = True
             self._warn(
                 "the batches have no index, so nothing is remembered of a sample; "
@@ -117,15 +117,16 @@ class Remember(Weighting):
         if step.t < self.warmup_steps or not tables.ready:
             return Weights(step.ones())
         if step.t >= tables.next_match:
-            tables.match()
-            tables.next_match = step.t + int(self.every * max(1, len(tables.train) / 100) ** 2)
+            interval = int(self.every * max(1, len(tables.train) / 100) ** 2)
+            tables.match(interval)
+            tables.next_match = step.t + interval
         odds = tables.judge(log_p, labels)
         if index is not None:
             odds = _averaged(step, index, mine, odds, counted)
         right = tables.right(odds, labels, known, self.by_share)
         worth = right**self.power
         weights = worth * tables.class_factors(worth, labels)
-        if not _long_epochs(step):
+        if not tables.long_passes:
             weights[known] /= information(tables.transitions)
         weights = weights / max(float(weights.mean()), 1e-12)
         if step.t < 2 * self.warmup_steps:  # in by and by: a sudden change can kill a network
@@ -209,11 +210,6 @@ def _has_classes(step: Step) -> bool:
         and targets.ndim == 1
         and not targets.is_floating_point()
     )
-
-
-def _long_epochs(step: Step) -> bool:
-    """Whether epochs so far had so many steps that a sample is forgotten between two visits."""
-    return step.epoch > 0 and step.t >= MANY_STEPS * step.epoch
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ Predictions by label enter two tables, from which transitions are estimated
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from math import ceil
 from typing import Any
 
 import numpy as np
@@ -32,7 +33,10 @@ from diw.weighting.confusion import (
 VISITS = 6
 """Over how many visits odds and predictions are averaged: those of two turns of being left out."""
 FADING = 0.95
-"""What is left of the tables' old entries after each match."""
+"""What is left of the tables' old entries after a match, or a pass if that is longer: they hold
+about a round of leaving out, all trusted samples."""
+MANY_STEPS = 100
+"""In a pass of so many steps a network forgets single samples between two visits."""
 SURE = 8.0
 """Log odds are cut here, so that one visit cannot outvote all others."""
 
@@ -62,6 +66,10 @@ class Tables:
     power: float = 1.0
     """The temperature of the trusted samples' predictions, as a power."""
     next_match: int = 0
+    samples: int = 0
+    """Of the training set: the largest index so far, plus one."""
+    batch: int = 0
+    """Samples of the largest mini-batch so far."""
 
     @classmethod
     def empty(cls, k: int) -> "Tables":
@@ -74,6 +82,16 @@ class Tables:
     def ready(self) -> bool:
         """Whether there is something to match."""
         return bool((self.visits > 0).any() and self.train.any())
+
+    def note(self, index: NDArray[np.int64]) -> None:
+        """Note which samples (n,) a mini-batch has."""
+        self.samples = max(self.samples, int(index.max(initial=-1)) + 1)
+        self.batch = max(self.batch, len(index))
+
+    @property
+    def long_passes(self) -> bool:
+        """Whether a pass over the training set is so long that no label is learned by heart."""
+        return self.samples >= MANY_STEPS * max(self.batch, 1)
 
     def add(self, q: FloatArray, labels: NDArray[np.int64]) -> None:
         """Add predictions (n, k) of training samples with these labels (n,)."""
@@ -94,8 +112,8 @@ class Tables:
         self.labels[rows] = labels
         np.add.at(self.trusted, labels, np.exp(tempered(log_p, SHARPNESS)))
 
-    def match(self) -> None:
-        """Estimate temperature and transitions from what was seen."""
+    def match(self, steps: int) -> None:
+        """Estimate temperature and transitions from what was seen; again in so many steps."""
         seen = self.visits > 0
         log_p, labels = self.log_p[seen], self.labels[seen]
         self.power = temperature(log_p, labels)
@@ -103,8 +121,9 @@ class Tables:
         train = self.train / self.train.sum()
         found = transitions(train, trusted_table(q, labels, self.trusted))
         self.transitions = shrunk_transitions(found, train, q, labels)
-        self.train *= FADING
-        self.trusted *= FADING
+        left = FADING ** min(1.0, steps / max(ceil(self.samples / max(self.batch, 1)), 1))
+        self.train *= left
+        self.trusted *= left
 
     def judge(self, log_p: FloatArray, labels: NDArray[np.int64]) -> FloatArray:
         """(2, n) log odds that labels are right, at face value and strictly.
@@ -163,7 +182,8 @@ class Tables:
         """All of it, as tensors and plain values."""
         names = ("train", "trusted", "worth", "transitions", "log_p", "labels", "visits", "judged")
         arrays = {name: torch.as_tensor(getattr(self, name).copy()) for name in names}
-        return {**arrays, "power": self.power, "next_match": self.next_match}
+        numbers = ("power", "next_match", "samples", "batch")
+        return {**arrays, **{name: getattr(self, name) for name in numbers}}
 
     @classmethod
     def from_state_dict(cls, state: Mapping[str, Any]) -> "Tables":
