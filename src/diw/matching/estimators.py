@@ -19,20 +19,30 @@ from diw.matching.pgd import projected_gradient
 from diw.matching.problem import make_problem
 
 
-def el(
-    z_train: Values,
-    z_trusted: Values,
-    *,
-    penalty: float | None = None,
-    gamma: float | str | None = None,
-    bound: float = 50.0,
-    train_mass: Values = None,
-    trusted_mass: Values = None,
-    rank: int | None = None,
-    tol: float = 1e-8,
-    on_failure: OnFailure = "raise",
-) -> Match:
-    """Weights by empirical likelihood: minimise ½MMD² + ν·mean(w − 1 − log w) over 0 < w ≤ B.
+def _up_to_a_penalty(solver: Solver, says: str):
+    """The function of one of the penalties; their arguments are the same."""
+
+    def match(
+        z_train: Values,
+        z_trusted: Values,
+        *,
+        penalty: float | None = None,
+        gamma: float | str | None = None,
+        bound: float = 50.0,
+        train_mass: Values = None,
+        trusted_mass: Values = None,
+        rank: int | None = None,
+        tol: float = 1e-8,
+        on_failure: OnFailure = "raise",
+    ) -> Match:
+        options = Options(
+            solver=solver, penalty=penalty, gamma=gamma, bound=bound, rank=rank, tol=tol,
+            on_failure=on_failure,
+        )  # fmt: skip
+        return _with_masses(z_train, z_trusted, options, train_mass, trusted_mass)
+
+    match.__name__ = match.__qualname__ = solver
+    match.__doc__ = f"""{says}
 
     Args:
         z_train: (n,) or (n, d) training values, as in `kmm`.
@@ -48,60 +58,24 @@ def el(
         tol: The largest relative residual that counts as solved.
         on_failure: "raise" or "warn", where `tol` is not reached.
     """
-    options = Options(
-        solver="el", penalty=penalty, gamma=gamma, bound=bound, rank=rank, tol=tol,
-        on_failure=on_failure,
-    )  # fmt: skip
-    return _with_masses(z_train, z_trusted, options, train_mass, trusted_mass)
+    return match
 
 
-def entropy(
-    z_train: Values,
-    z_trusted: Values,
-    *,
-    penalty: float | None = None,
-    gamma: float | str | None = None,
-    bound: float = 50.0,
-    train_mass: Values = None,
-    trusted_mass: Values = None,
-    rank: int | None = None,
-    tol: float = 1e-8,
-    on_failure: OnFailure = "raise",
-) -> Match:
-    """Weights by entropy: minimise ½MMD² + ν·mean(w log w − w + 1) over 0 ≤ w ≤ B.
-
-    The arguments are those of `el`.
-    """
-    options = Options(
-        solver="entropy", penalty=penalty, gamma=gamma, bound=bound, rank=rank, tol=tol,
-        on_failure=on_failure,
-    )  # fmt: skip
-    return _with_masses(z_train, z_trusted, options, train_mass, trusted_mass)
-
-
-def chi2(
-    z_train: Values,
-    z_trusted: Values,
-    *,
-    penalty: float | None = None,
-    gamma: float | str | None = None,
-    bound: float = 50.0,
-    train_mass: Values = None,
-    trusted_mass: Values = None,
-    rank: int | None = None,
-    tol: float = 1e-8,
-    on_failure: OnFailure = "raise",
-) -> Match:
+el = _up_to_a_penalty(
+    "el",
+    "Weights by empirical likelihood: minimise ½MMD² + ν·mean(w − 1 − log w) over 0 < w ≤ B.",
+)
+entropy = _up_to_a_penalty(
+    "entropy",
+    "Weights by entropy: minimise ½MMD² + ν·mean(w log w − w + 1) over 0 ≤ w ≤ B.",
+)
+chi2 = _up_to_a_penalty(
+    "chi2",
     """Weights by least squares: minimise ½MMD² + (ν/2)·mean((w − 1)²) over 0 ≤ w ≤ B.
 
     Kernel mean matching with a ridge that draws weights to one, as strong as the trusted samples
-    allow. The arguments are those of `el`.
-    """
-    options = Options(
-        solver="chi2", penalty=penalty, gamma=gamma, bound=bound, rank=rank, tol=tol,
-        on_failure=on_failure,
-    )  # fmt: skip
-    return _with_masses(z_train, z_trusted, options, train_mass, trusted_mass)
+    allow.""",
+)
 
 
 def ulsif(
