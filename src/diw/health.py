@@ -17,7 +17,11 @@ Metrics = Mapping[str, Any]
 
 
 def complaints(
-    rows: Sequence[Metrics], method: str, bound: str = "bound", unit: str = "epoch"
+    rows: Sequence[Metrics],
+    method: str,
+    bound: str = "bound",
+    unit: str = "epoch",
+    doubtful: str = "objective.method.doubtful_trusted has their places",
 ) -> dict[str, str]:
     """What is wrong with the weights so far, in a line by kind; each names the first epoch.
 
@@ -26,6 +30,7 @@ def complaints(
         method: Its name; `remember` is not recommended to itself.
         bound: How the reader sets the bound: the name of a field, or a flag.
         unit: What a row stands for, in a loop without epochs.
+        doubtful: Where the reader finds trusted samples whose labels look wrong.
     """
     found: dict[str, str] = {}
     weighted = [row for row in rows if row.get("weighted")]
@@ -45,6 +50,10 @@ def complaints(
             lambda row: float(row.get("share_zero") or 0.0) > MOST_AT_ZERO,
             "nine tenths of the weights are zero; try more trusted samples, a longer "
             f"warm-up{another}",
+        ),
+        "doubtful": (
+            lambda row: float(row.get("doubtful_trusted") or 0.0) >= 1,
+            f"some trusted labels look wrong and are not trusted any more; check them: {doubtful}",
         ),
     }
     for kind, (is_bad, words) in checks.items():

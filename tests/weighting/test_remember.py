@@ -11,6 +11,7 @@ import diw
 from diw.diagnostics import auroc
 from diw.errors import DIWWarning, UsageError
 from diw.weighting import make
+from diw.weighting.remember import Remember
 
 N, K, M = 600, 3, 60
 CENTRES = 2.5 * torch.eye(K, 6)
@@ -43,7 +44,7 @@ def train(
     optimizer = torch.optim.Adam(objective.network.parameters(), lr=0.01)
     for epoch in range(1, epochs + 1):
         objective.start_epoch(epoch)
-        order = torch.randperm(N, generator=torch.Generator().manual_seed(epoch))
+        order = torch.randperm(len(inputs), generator=torch.Generator().manual_seed(epoch))
         for rows in order.split(100):
             batch = (inputs[rows], labels[rows], rows)
             result = objective(batch if index else batch[:2])
@@ -159,6 +160,34 @@ def test_without_classes_it_matches_losses_as_diw_does() -> None:
     expected = weights("diw")
     with pytest.warns(DIWWarning, match="no classes"):
         assert torch.equal(weights("remember"), expected)
+
+
+@pytest.mark.parametrize("trained_on", [True, False])
+def test_wrong_trusted_labels_are_noticed_and_not_followed(trained_on: bool) -> None:
+    inputs, labels, _ = dirty()
+    trusted, right = draw(200, 3)
+    bad = torch.arange(0, 200, 10)
+    given = right.clone()
+    given[bad] = (right[bad] + 2) % K  # the errors of the training set go the other way
+    if trained_on:  # they stand at the end, in reverse
+        inputs, labels = torch.cat([inputs, trusted.flip(0)]), torch.cat([labels, given.flip(0)])
+    places = torch.arange(len(inputs) - 1, N - 1, -1) if trained_on else None
+    method = make("remember", {"warmup_steps": 18, "every": 3})
+    assert isinstance(method, Remember)
+    objective = diw.Objective(network(), method, (trusted, given), trusted_index=places)
+    estimates = torch.ones(len(inputs))
+    with pytest.warns(DIWWarning, match=r"trusted labels look wrong.*doubtful_trusted"):
+        steps = list(train(objective, inputs, labels, 30))
+    for _, rows, weights in steps:
+        if weights.estimate is not None:
+            estimates[rows] = weights.estimate
+    found = set(method.doubtful_trusted)
+    expected = {len(inputs) - 1 - i if trained_on else i for i in bad.tolist()}
+    assert len(found & expected) > 12
+    assert len(found - expected) < 12
+    if trained_on:  # some are learned by heart before the first look
+        believed = sorted(set(range(N, len(inputs))) - expected - found)
+        assert estimates[sorted(found & expected)].mean() < 0.3 * estimates[believed].mean()
 
 
 @pytest.mark.parametrize(

@@ -97,7 +97,12 @@ class Watch:
             method = str(self.tracked.run.spec_json.get("method"))
         except (OSError, UsageError, RunError):  # it is being discarded
             return []
-        found = complaints(self.rows, method, bound=f"--set {method}.bound")
+        found = complaints(
+            self.rows,
+            method,
+            bound=f"--set {method}.bound",
+            doubtful="diw audit lists the doubtful ones",
+        )
         new = {kind: words for kind, words in found.items() if kind not in self._said}
         self._said |= new.keys()
         return [f"warning: {self.tracked.label}: {words}" for words in new.values()]

@@ -125,6 +125,7 @@ class _Sums:
             "ess": torch.where(squares > 0, w.sum() ** 2 / (len(w) * squares), 0.0),
             "share_zero": (w == 0).float().mean(),
             "share_bound": weights.diagnostics.get("share_bound", 0.0),
+            "doubtful_trusted": weights.diagnostics.get("doubtful_trusted", 0.0),
             "train_loss": step.fit.losses.detach().mean(),
         }
         looked = step.looked_at_trusted

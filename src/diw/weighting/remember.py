@@ -136,7 +136,10 @@ class Remember(Weighting):
         return Weights(
             estimate * kept,
             estimate=estimate,
-            diagnostics={"wrong_share": float(1 - right.mean())},
+            diagnostics={
+                "wrong_share": float(1 - right.mean()),
+                "doubtful_trusted": float(tables.doubtful.sum()),
+            },
         )
 
     def _turn(
@@ -172,7 +175,18 @@ class Remember(Weighting):
         known = (self._places[rows] == seen.index).numpy()
         now = known & unseen
         tables.enter(rows.numpy()[now], seen.log_p[now], seen.labels[now])
-        return known
+        return known & ~np.isin(rows.numpy(), np.flatnonzero(tables.doubtful))
+
+    @property
+    def doubtful_trusted(self) -> list[int]:
+        """Places of trusted samples whose own labels look wrong (`diw.weighting.doubts`).
+
+        In the training set where they are trained on, else in the trusted set.
+        """
+        if self._tables is None:
+            return []
+        rows = torch.as_tensor(self._tables.doubtful).nonzero().flatten()
+        return [int(place) for place in (rows if self._places is None else self._places[rows])]
 
     def _without_classes(self) -> Weighting:
         """The method that weighs where there are no classes."""

@@ -29,6 +29,7 @@ from diw.weighting.confusion import (
     transitions,
     trusted_table,
 )
+from diw.weighting.doubts import doubts
 
 VISITS = 6
 """Over how many visits odds and predictions are averaged: those of two turns of being left out."""
@@ -37,6 +38,8 @@ FADING = 0.95
 about a round of leaving out, all trusted samples."""
 MANY_STEPS = 100
 """In a pass of so many steps a network forgets single samples between two visits."""
+MATCHES = 10
+"""So many matches are between two looks at whether the trusted labels are right."""
 SURE = 8.0
 """Log odds are cut here, so that one visit cannot outvote all others."""
 
@@ -60,12 +63,15 @@ class Tables:
     """(m,)"""
     visits: NDArray[np.int64]
     """(m,)"""
+    doubtful: NDArray[np.bool_]
+    """(m,) trusted samples whose own labels look wrong: they are trusted no more."""
     judged: FloatArray
     """(3, k) how many labels of each class were judged, and sums of the probabilities that they are
     right, at face value and strictly; old ones faded."""
     power: float = 1.0
     """The temperature of the trusted samples' predictions, as a power."""
     next_match: int = 0
+    matches: int = 0
     samples: int = 0
     """Of the training set: the largest index so far, plus one."""
     batch: int = 0
@@ -75,8 +81,9 @@ class Tables:
     def empty(cls, k: int) -> "Tables":
         """Nothing is known yet of k classes."""
         none = np.zeros(0, np.int64)
-        M, J = np.zeros((k, k)), np.zeros((k, k))
-        return cls(M, J, np.zeros(k), np.eye(k), np.zeros((0, k)), none, none, np.zeros((3, k)))
+        M, J, log_p = np.zeros((k, k)), np.zeros((k, k)), np.zeros((0, k))
+        trusted = (log_p, none, none, none.astype(bool))
+        return cls(M, J, np.zeros(k), np.eye(k), *trusted, np.zeros((3, k)))
 
     @property
     def ready(self) -> bool:
@@ -105,16 +112,21 @@ class Tables:
             self.log_p = np.concatenate([self.log_p, np.zeros((missing, k))])
             self.labels = np.concatenate([self.labels, np.zeros(missing, np.int64)])
             self.visits = np.concatenate([self.visits, np.zeros(missing, np.int64)])
+            self.doubtful = np.concatenate([self.doubtful, np.zeros(missing, bool)])
         self.visits[rows] += 1
         share = 1 / np.minimum(self.visits[rows], VISITS)[:, None]
         mixed = (1 - share) * np.exp(self.log_p[rows]) + share * np.exp(log_p)
         self.log_p[rows] = np.log(np.maximum(mixed, 1e-12))
         self.labels[rows] = labels
-        np.add.at(self.trusted, labels, np.exp(tempered(log_p, SHARPNESS)))
+        sure = ~self.doubtful[rows]
+        np.add.at(self.trusted, labels[sure], np.exp(tempered(log_p[sure], SHARPNESS)))
 
     def match(self, steps: int) -> None:
         """Estimate temperature and transitions from what was seen; again in so many steps."""
-        seen = self.visits > 0
+        self.matches += 1
+        if self.matches % MATCHES == 0:
+            self._doubt()
+        seen = self.believed
         log_p, labels = self.log_p[seen], self.labels[seen]
         self.power = temperature(log_p, labels)
         q = np.exp(tempered(log_p, SHARPNESS))
@@ -124,6 +136,18 @@ class Tables:
         left = FADING ** min(1.0, steps / max(ceil(self.samples / max(self.batch, 1)), 1))
         self.train *= left
         self.trusted *= left
+
+    @property
+    def believed(self) -> NDArray[np.bool_]:
+        """(m,) the trusted samples that were seen and whose labels are not in doubt."""
+        return (self.visits > 0) & ~self.doubtful
+
+    def _doubt(self) -> None:
+        """Look at whether the trusted labels are right; without new evidence the old one holds."""
+        seen = self.visits > 0
+        found = doubts(self.log_p[seen], self.labels[seen])
+        if found.enough:
+            self.doubtful[seen] = found.wrong > 0.5
 
     def judge(self, log_p: FloatArray, labels: NDArray[np.int64]) -> FloatArray:
         """(2, n) log odds that labels are right, at face value and strictly.
@@ -167,22 +191,23 @@ class Tables:
 
     def _trusted_shares(self) -> FloatArray:
         """(k,) the shares of the classes among the trusted samples that were seen."""
-        seen = self.labels[self.visits > 0]
+        seen = self.labels[self.believed]
         return np.bincount(seen, minlength=len(self.worth)) / len(seen)
 
     def class_factors(self, worth: FloatArray, labels: NDArray[np.int64]) -> FloatArray:
         """(n,) what brings the classes to the shares that the trusted samples have."""
         k = len(self.worth)
         self.worth = 0.99 * self.worth + np.bincount(labels, worth, k)
-        wanted, m = self._trusted_shares(), int((self.visits > 0).sum())
+        wanted, m = self._trusted_shares(), int(self.believed.sum())
         present = np.maximum(self.worth, TINY) / np.maximum(self.worth, TINY).sum()
         return tamed(shrunk_shares(wanted, present, m) / present, present)[labels]
 
     def state_dict(self) -> dict[str, Any]:
         """All of it, as tensors and plain values."""
-        names = ("train", "trusted", "worth", "transitions", "log_p", "labels", "visits", "judged")
+        of_trusted = ("log_p", "labels", "visits", "doubtful")
+        names = ("train", "trusted", "worth", "transitions", *of_trusted, "judged")
         arrays = {name: torch.as_tensor(getattr(self, name).copy()) for name in names}
-        numbers = ("power", "next_match", "samples", "batch")
+        numbers = ("power", "next_match", "matches", "samples", "batch")
         return {**arrays, **{name: getattr(self, name) for name in numbers}}
 
     @classmethod
@@ -192,4 +217,5 @@ class Tables:
             name: value.numpy().copy() if isinstance(value, Tensor) else value
             for name, value in state.items()
         }
+        arrays.setdefault("doubtful", np.zeros(len(arrays["visits"]), bool))
         return replace(cls.empty(len(arrays["train"])), **arrays)
