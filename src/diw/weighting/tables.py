@@ -38,7 +38,7 @@ FADING = 0.95
 about a round of leaving out, all trusted samples."""
 MANY_STEPS = 100
 """In a pass of so many steps a network forgets single samples between two visits."""
-MATCHES = 10
+MATCHES = 5
 """So many matches are between two looks at whether the trusted labels are right."""
 SURE = 8.0
 """Log odds are cut here, so that one visit cannot outvote all others."""
