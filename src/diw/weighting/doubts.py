@@ -20,8 +20,10 @@ from numpy.typing import NDArray
 
 from diw.weighting.confusion import TINY, FloatArray
 
-ENOUGH = 10.0
+CHANCE = 10.0
 """Evidence that chance alone gives once in about a thousand times."""
+MISFIT = 0.02
+"""Evidence per sample that no calibration can avoid: none is exact."""
 SHARES = np.array([0.005, 0.01, 0.015, 0.02, 0.03, 0.04, 0.05, 0.06, 0.08, 0.1, 0.15, 0.2, 0.3])
 POWERS = np.geomspace(0.25, 8.0, 11)
 FLOORS = (0.0, 0.8, 0.99)
@@ -44,8 +46,8 @@ class Doubts:
 
     @property
     def enough(self) -> bool:
-        """Whether this is more than chance."""
-        return self.evidence > ENOUGH
+        """Whether this is more than chance and the misfit of a calibration."""
+        return self.evidence > CHANCE + MISFIT * len(self.wrong)
 
 
 def doubts(log_p: FloatArray, labels: NDArray[np.int64]) -> Doubts:
