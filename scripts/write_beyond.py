@@ -7,13 +7,14 @@ runs are missing the page says how many. A test compares the page with the resul
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from diw.experiments.catalogue import catalogue
-from diw.experiments.plan import plan
+from diw.experiments.plan import PlannedCell, plan
 from diw.records.spec import DEFAULT_METHOD
 from diw.reports.palette import COLOURS, INK, MUTED
 from diw.reports.statistics import mean_and_std, paired_interval
@@ -87,6 +88,7 @@ def page() -> str:
         "trusted": table(trusted, TRUSTED, "last10_accuracy"),
         "support": table(support, SUPPORT, "last10_accuracy"),
         "runs": runs(),
+        "missing": missing(),
         "claims": claims(),
     }
     text = TEXT.read_text(encoding="utf-8")
@@ -199,21 +201,52 @@ def _difference(trials: Mapping[str, Mapping[int, Mapping[str, Any]]], label: st
 
 def runs() -> str:
     """How many runs of each result are there, and how many it has."""
-    kept = {row["run"] for name in catalogue() if _is_ours(name) for row in _rows(name)}
     lines: list[list[tuple[Column, Cell]]] = []
-    for name, experiment in catalogue().items():
-        if not _is_ours(name) or not experiment.data["cpu"]:
-            continue
-        specs = [spec for cell in plan(experiment, "cpu") for spec in cell.specs]
-        there = sum(spec.run(ROOT).folder.name in kept for spec in specs)  # results share runs
+    for name, cells in _planned():
+        there, of = (sum(counts) for counts in zip(*(_counts(cell) for cell in cells), strict=True))
         lines.append(
             [
                 (Column("name", "result", "left"), text_cell(f"`{name}`")),
-                (Column("title", "what", "left"), text_cell(experiment.title)),
-                (Column("runs", "runs kept"), text_cell(f"{there} of {len(specs)}")),
+                (Column("title", "what", "left"), text_cell(catalogue()[name].title)),
+                (Column("runs", "runs kept"), text_cell(f"{there} of {of}")),
             ]
         )
     return to_markdown(make_table(lines))
+
+
+def missing() -> str:
+    """What is not run, by result and method: how many runs of which setting."""
+    lines: list[str] = []
+    for name, cells in _planned():
+        by_method: dict[str, list[str]] = {}
+        for cell in cells:
+            there, of = _counts(cell)
+            if there < of:
+                setting = ", ".join(part for part in (cell.shift, cell.variant) if part)
+                by_method.setdefault(cell.entry.label, []).append(
+                    f"{setting} ({of - there} of {of})"
+                )
+        lines += [f"- `{name}`, `{label}`: {'; '.join(of)}" for label, of in by_method.items()]
+    return "\n".join(lines) or "Nothing."
+
+
+def _planned() -> Iterator[tuple[str, list[PlannedCell]]]:
+    """The results of this page, and what each of them asks."""
+    for name, experiment in catalogue().items():
+        if _is_ours(name) and experiment.data["cpu"]:
+            yield name, plan(experiment, "cpu")
+
+
+def _counts(cell: PlannedCell) -> tuple[int, int]:
+    """How many runs of a cell are kept, and how many it asks."""
+    there = sum(spec.run(ROOT).folder.name in _all_kept() for spec in cell.specs)
+    return there, len(cell.specs)
+
+
+@cache
+def _all_kept() -> frozenset[str]:
+    """The runs of all results of this page; results share some."""
+    return frozenset(row["run"] for name in catalogue() if _is_ours(name) for row in _rows(name))
 
 
 def claims() -> str:
