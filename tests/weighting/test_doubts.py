@@ -76,3 +76,12 @@ def test_the_likelihood_is_that_of_its_definition() -> None:
     assert found.share == pytest.approx(float(best.x[0]), abs=0.025)
     expected = found.share / K / ((1 - found.share) * of_label + found.share / K)
     assert np.corrcoef(found.wrong, expected)[0, 1] > 0.9
+
+
+def test_evidence_from_a_part_is_held_against_that_part() -> None:
+    """Of many samples only some are looked at, and the others bring no evidence."""
+    p, labels, replaced = drawn(9, m=50_000, wrong=0.05)
+    found = doubts(seen(p, power=0.4), labels)
+    assert found.samples == 5_000
+    assert found.enough
+    assert ((found.wrong > 0.5) & replaced).sum() > 0.75 * replaced.sum()

@@ -43,11 +43,13 @@ class Doubts:
     """ε: the share of labels that are given at random; zero without evidence."""
     wrong: FloatArray
     """(m,) the probability of each label to be one of them."""
+    samples: int
+    """Of how many samples the evidence is."""
 
     @property
     def enough(self) -> bool:
         """Whether this is more than chance and the misfit of a calibration."""
-        return self.evidence > CHANCE + MISFIT * len(self.wrong)
+        return self.evidence > CHANCE + MISFIT * self.samples
 
 
 def doubts(log_p: FloatArray, labels: NDArray[np.int64]) -> Doubts:
@@ -66,12 +68,14 @@ def doubts(log_p: FloatArray, labels: NDArray[np.int64]) -> Doubts:
     m, k = log_p.shape
     some = slice(None, None, -(-m * k // MOST))
     fits = [_Fit.best(log_p[some], labels[some], floor, power) for floor, power in CALIBRATIONS]
+    samples = len(labels[some])
     fit = max(fits, key=lambda one: one.with_wrong)
     evidence = 2 * (fit.with_wrong - max(one.without for one in fits))
     if evidence <= 0:
-        return Doubts(0.0, 0.0, np.zeros((m,)))
+        return Doubts(0.0, 0.0, np.zeros((m,)), samples)
     likely = fit.of_label(log_p, labels)
-    return Doubts(evidence, fit.share, fit.share / k / _mixed(likely, fit.share, k))
+    wrong = fit.share / k / _mixed(likely, fit.share, k)
+    return Doubts(evidence, fit.share, wrong, samples)
 
 
 @dataclass(frozen=True)
