@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from benchmarks.measuring import machine
+from diw.auditing import Diagnosis, diagnose_data
+from diw.auditing.diagnosis import NOISE, PRIOR
 from diw.data import Bundle, load
 from diw.data.split import make_split
-from diw.diagnosing import Diagnosis, diagnose_data
-from diw.diagnosing.diagnosis import NOISE, PRIOR
-from diw.records import write_json
+from diw.runs import write_json
 
 RESULTS = Path(__file__).parent / "results" / "diagnosis.json"
 

@@ -27,13 +27,13 @@ from benchmarks.measuring import machine
 from benchmarks.pay_cells import CELLS, Cell, setting, write_files
 from diw.auditing.audit import audit
 from diw.data.split import Split
-from diw.diagnostics import auroc
 from diw.experiments.execute import execute
 from diw.experiments.learners import all_trusted, as_arrays, learners
 from diw.experiments.sources import load_split, with_method
-from diw.records import RunSpec, write_json
-from diw.records.spec import DEFAULT_METHOD
+from diw.metrics import auroc
 from diw.reports.summary import settled_weights, summarise
+from diw.runs import RunSpec, write_json
+from diw.runs.spec import DEFAULT_METHOD
 
 RESULTS = Path(__file__).parent / "results" / "does-it-pay.json"
 METHODS = (DEFAULT_METHOD, "uniform", "clean", "random", "reweight")

@@ -21,7 +21,7 @@ from benchmarks.measuring import Times, machine, take_turns
 from diw.matching import kmm
 from diw.matching.ratios import NARROWER, PENALTIES, WIDTHS
 from diw.matching.width import width
-from diw.records import write_json
+from diw.runs import write_json
 
 RESULTS = Path(__file__).parent / "results" / "estimators.json"
 

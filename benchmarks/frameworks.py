@@ -24,7 +24,7 @@ from torch.nn import functional
 from torch.utils.data import DataLoader, TensorDataset
 
 import diw
-from diw.weighting import make
+from diw.methods import make
 
 BATCH, STEPS, WIDTH, CLASSES = 256, 60, 256, 10
 TURNS = 7
@@ -57,7 +57,7 @@ def data() -> tuple[TensorDataset, tuple[torch.Tensor, torch.Tensor]]:
     return TensorDataset(inputs, labels), (inputs[:BATCH], labels[:BATCH])
 
 
-def weighting() -> diw.Weighting:
+def weighting() -> diw.Method:
     """`diw` without a warm-up: every step is weighted."""
     return make("diw", {"warmup": 0})
 

@@ -23,13 +23,13 @@ from benchmarks.measuring import machine
 from benchmarks.pay_cells import Cell, setting, write_files
 from diw.auditing import audit
 from diw.data.split import Split
-from diw.diagnostics import auroc, average_precision
 from diw.experiments.execute import execute
 from diw.experiments.learners import learners
 from diw.experiments.sources import load_split, with_method
+from diw.metrics import auroc, average_precision
 from diw.models import make_model
-from diw.records import RunSpec, write_json
-from diw.records.spec import DEFAULT_METHOD
+from diw.runs import RunSpec, write_json
+from diw.runs.spec import DEFAULT_METHOD
 
 RESULTS = Path(__file__).parent / "results" / "label-errors.json"
 SETS = {"images": "lenet5", "digits": "mlp", "medical": "mlp", "churn": "mlp"}

@@ -17,7 +17,7 @@ from diw.data import load
 from diw.data.dataset import TensorInputs
 from diw.experiments.fitting import fit_recipe, held_out_share
 from diw.experiments.sources import load_split, stamp
-from diw.records import RunSpec
+from diw.runs import RunSpec
 from diw.shifts import parse_shift
 
 Ints = NDArray[np.int64]

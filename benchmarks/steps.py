@@ -22,11 +22,11 @@ from torch.nn import functional
 from benchmarks.measuring import machine
 from diw.data import load
 from diw.data.split import Split, make_split
+from diw.methods import describe, find, make, methods
 from diw.models import make_model
 from diw.objective import Objective
-from diw.records import Recipe, Run
+from diw.runs import Recipe, Run
 from diw.training import Training
-from diw.weighting import describe, find, make, methods
 
 STEPS = 10
 BATCH = 256

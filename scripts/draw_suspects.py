@@ -12,7 +12,7 @@ import torch
 
 import diw
 from diw.experiments.sources import load_split
-from diw.records import Run
+from diw.runs import Run
 
 ROWS, COLUMNS = 3, 8
 

@@ -12,7 +12,7 @@ import shutil
 from pathlib import Path
 
 from diw.experiments.kept import RECORDS, record_of
-from diw.records import EXPERIMENT, RUNS, Run
+from diw.runs import EXPERIMENT, RUNS, Run
 
 SUFFIXES = {".md", ".tex", ".csv", ".json", ".png", ".pdf"}
 

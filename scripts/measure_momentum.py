@@ -14,9 +14,9 @@ from pathlib import Path
 
 from diw.experiments.grid import run_all
 from diw.experiments.sources import with_method
-from diw.records import Recipe, RunSpec
 from diw.reports.statistics import mean_and_std, paired_p_value
 from diw.reports.summary import Summary, summarise
+from diw.runs import Recipe, RunSpec
 
 MOMENTA = (0.0, 0.3, 0.5, 0.8, 0.9, 0.95)
 

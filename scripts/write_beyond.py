@@ -15,7 +15,6 @@ from typing import Any
 
 from diw.experiments.catalogue import catalogue
 from diw.experiments.plan import PlannedCell, plan
-from diw.records.spec import DEFAULT_METHOD
 from diw.reports.palette import COLOURS, INK, MUTED
 from diw.reports.statistics import mean_and_std, paired_interval
 from diw.reports.table import (
@@ -27,6 +26,7 @@ from diw.reports.table import (
     text_cell,
     to_markdown,
 )
+from diw.runs.spec import DEFAULT_METHOD
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "beyond.md"

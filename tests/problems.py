@@ -13,9 +13,9 @@ from torch import Tensor, nn
 from diw.data import Bundle, Dataset
 from diw.data.dataset import TensorInputs
 from diw.data.split import Split, make_split
-from diw.records import Journal, Recipe, Row, Run
+from diw.methods import make
+from diw.runs import Journal, Recipe, Row, Run
 from diw.training import Training
-from diw.weighting import make
 from tests.networks import noisy_network, samples
 
 CLASSES = ("a", "b", "c")

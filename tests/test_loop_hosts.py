@@ -13,7 +13,7 @@ from torch.utils.data import DataLoader, IterableDataset, TensorDataset
 
 import diw
 from diw.errors import DIWWarning, UsageError
-from diw.weighting import make
+from diw.methods import make
 from tests.networks import noisy_network, plain_network, samples
 
 

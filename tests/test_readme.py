@@ -49,7 +49,7 @@ def test_the_example_methods_of_contributing_are_methods(tmp_path: Path) -> None
         + "objective = diw.Objective(model, 'easy', (x_trusted, y_trusted))\n"
         + "weights = objective.weigh((x, y)).train\n"
         + "assert weights.shape == (512,) and abs(weights.mean() - 1) < 1e-5\n"
-        + "from diw.weighting import describe, make\n"
+        + "from diw.methods import describe, make\n"
         + "assert describe(easy.Easy)[0].text == 'τ, in units of the loss.'\n"
         + "assert make('easy', {'temperature': '2'}).temperature == 2.0\n"
         + "assert make('siw-logits').name == 'siw-logits'\n"

@@ -7,7 +7,7 @@ from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
 
-from diw.weighting import describe, find
+from diw.methods import describe, find
 
 ROOT = Path(__file__).parents[2]
 STEPS = ROOT / "benchmarks" / "results" / "steps.json"
@@ -29,7 +29,7 @@ def fields_table(name: str) -> str:
         for field in fields
     ]
     first = fields[0].name
-    made = f"`diw.weighting.make({name!r}, {{{first!r}: …}})`"
+    made = f"`diw.methods.make({name!r}, {{{first!r}: …}})`"
     how = f"Set them with `--set {name}.{first}=…` or {made}."
     return "\n".join([how, "", "| field | default | meaning |", "|---|---|---|", *rows])
 

@@ -9,33 +9,32 @@ from typing import TYPE_CHECKING, Any
 from diw._version import __version__
 
 if TYPE_CHECKING:
-    from diw import matching, weighting
-    from diw.auditing import Audit, audit
-    from diw.diagnosing import Diagnosis, diagnose
+    from diw import matching, methods
+    from diw.auditing import Audit, Diagnosis, audit, diagnose
     from diw.integrations.sklearn import DIWClassifier as DIWClassifier
     from diw.integrations.sklearn import DIWRegressor as DIWRegressor
     from diw.integrations.weighted import Weighted as Weighted
     from diw.matching import KMM, Match, kmm, kmm_batch
+    from diw.methods import Method
     from diw.objective import Objective, Result
     from diw.step.batch import Batch, Weights
     from diw.step.rows import Indexed
     from diw.step.world import Distributed
-    from diw.weighting import Weighting
 
 _HOME = {
     "Audit": "diw.auditing",
     "Batch": "diw.step.batch",
-    "Diagnosis": "diw.diagnosing",
+    "Diagnosis": "diw.auditing",
     "Distributed": "diw.step.world",
     "Indexed": "diw.step.rows",
     "KMM": "diw.matching",
     "Match": "diw.matching",
     "Objective": "diw.objective",
     "Result": "diw.objective",
-    "Weighting": "diw.weighting",
+    "Method": "diw.methods",
     "Weights": "diw.step.batch",
     "audit": "diw.auditing",
-    "diagnose": "diw.diagnosing",
+    "diagnose": "diw.auditing",
     "kmm": "diw.matching",
     "kmm_batch": "diw.matching",
 }
@@ -55,9 +54,9 @@ __all__ = [
     "Distributed",
     "Indexed",
     "Match",
+    "Method",
     "Objective",
     "Result",
-    "Weighting",
     "Weights",
     "__version__",
     "audit",
@@ -65,7 +64,7 @@ __all__ = [
     "kmm",
     "kmm_batch",
     "matching",
-    "weighting",
+    "methods",
 ]
 
 
@@ -73,7 +72,7 @@ def __getattr__(name: str) -> Any:
     home = _HOME.get(name, _WITH_EXTRA.get(name))
     if home is not None:
         return getattr(import_module(home), name)
-    if name in ("matching", "weighting"):
+    if name in ("matching", "methods", "weighting"):
         return import_module(f"diw.{name}")
     raise AttributeError(f"module 'diw' has no attribute {name!r}")
 

@@ -8,7 +8,9 @@ import torch
 from torch import Tensor, nn
 
 from diw.errors import UsageError
-from diw.records.spec import DEFAULT_METHOD, TrustedDraw
+from diw.methods import Method, Task, make, normalised
+from diw.methods.plain_task import PlainTask, checked_places, checked_weights
+from diw.runs.spec import DEFAULT_METHOD, TrustedDraw
 from diw.step.batch import Batch, Criterion, ModelOutput, Weights, first_tensor
 from diw.step.criteria import OfLogits, ToLogits, cross_entropy, logits_of
 from diw.step.memory import Memory
@@ -18,8 +20,6 @@ from diw.step.step import Step, Surroundings
 from diw.step.stream import TrustedStream
 from diw.step.watch import Watch
 from diw.step.world import LOCAL, World
-from diw.weighting import Task, Weighting, make, normalised
-from diw.weighting.plain_task import PlainTask, checked_places, checked_weights
 
 Reduction = Literal["mean", "sum"]
 Probe = Literal["auto", "shared", "separate"]
@@ -72,7 +72,7 @@ class Objective:
     def __init__(
         self,
         model: nn.Module,
-        method: str | Weighting = DEFAULT_METHOD,
+        method: str | Method = DEFAULT_METHOD,
         trusted: Any = None,
         *,
         criterion: Criterion | None = None,

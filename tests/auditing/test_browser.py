@@ -12,7 +12,7 @@ from diw.auditing.result import Audit
 from diw.auditing.samples import Samples
 from diw.data.corrections import read_corrections
 from diw.experiments.places import Place
-from diw.records import Run, RunSpec
+from diw.runs import Run, RunSpec
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")

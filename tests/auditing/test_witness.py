@@ -2,11 +2,11 @@ import numpy as np
 import pytest
 import torch
 
+from diw.auditing.embedding import CrossFit
 from diw.auditing.witness import second_opinion
 from diw.data import Dataset
 from diw.data.dataset import TensorInputs
-from diw.diagnosing.embedding import CrossFit
-from diw.diagnostics import auroc
+from diw.metrics import auroc
 
 
 def problem(kind: str, n: int = 600) -> tuple[Dataset, np.ndarray, np.ndarray]:

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from diw.auditing.audit import audit
-from diw.records import Run
 from diw.reports.summary import settled_weights
+from diw.runs import Run
 from tests.own_data import TRAIN, done, refused, write_csv, write_images
 
 

@@ -11,7 +11,7 @@ import pyarrow.parquet
 import pytest
 from safetensors.numpy import load_file
 
-from diw.records import Run
+from diw.runs import Run
 from tests.own_data import TRAIN, diw, done, refused, write_csv, write_images, write_npz
 
 

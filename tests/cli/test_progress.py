@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from diw.cli.progress import Lines, Tracked, Watch, clock, progress
-from diw.records import Run
+from diw.runs import Run
 
 
 def row(epoch: int) -> dict[str, float]:

@@ -7,7 +7,7 @@ from click.testing import CliRunner
 
 from diw.cli.report import report
 from diw.errors import UsageError
-from diw.records import Journal, Recipe, Run, RunSpec
+from diw.runs import Journal, Recipe, Run, RunSpec
 
 
 def record(root: Path, method: str, seed: int, accuracy: float, *, finished: bool = True) -> Run:

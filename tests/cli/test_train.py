@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from diw.records import Journal, Run
+from diw.runs import Journal, Run
 from tests.own_data import TRAIN, diw, done, refused, write_csv, write_images, write_npz
 
 

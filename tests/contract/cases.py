@@ -6,9 +6,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from diw.methods import describe, find, make, methods
 from diw.objective import Objective
 from diw.step.batch import Batch
-from diw.weighting import describe, find, make, methods
 from tests.networks import plain_network, samples
 
 N = 48

@@ -1,6 +1,6 @@
 """The methods are all there, under the paper's names."""
 
-from diw.weighting import find, methods
+from diw.methods import find, methods
 
 PAPER = (
     "clean uniform random truth iw siw-f siw-l diw1-f diw1-l diw2-f diw2-l diw3-f diw3-l reweight"

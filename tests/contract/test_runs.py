@@ -7,8 +7,8 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+from diw.methods import describe, find
 from diw.training import Training
-from diw.weighting import describe, find
 from tests.contract.cases import DEFAULTS, Case
 from tests.problems import killed_at_record, tiny_training
 

@@ -5,7 +5,7 @@ import io
 import pytest
 import torch
 
-from diw.weighting import find, make
+from diw.methods import find, make
 from tests.contract.cases import CASES, DEFAULTS, batch, objective_of
 from tests.networks import noisy_network
 

@@ -17,11 +17,11 @@ from diw.experiments.catalogue import (
     published,
 )
 from diw.experiments.plan import base_spec, plan
+from diw.methods import methods
 from diw.models.factory import MODELS
-from diw.records import Recipe, RunSpec
+from diw.runs import Recipe, RunSpec
 from diw.shifts import parse_shift
 from diw.training import OBSERVERS
-from diw.weighting import methods
 
 NAMES = list(catalogue())
 PAPER = [name for name in NAMES if catalogue()[name].source.startswith("Fang")]

@@ -8,7 +8,7 @@ import pytest
 
 from diw.errors import RunError, UsageError
 from diw.experiments.execute import check_claim, claim, discard, execute
-from diw.records import Run, holding
+from diw.runs import Run, holding
 from tests.experiments.test_kept import SPEC
 from tests.own_data import diw, done
 

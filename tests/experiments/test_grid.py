@@ -15,7 +15,7 @@ from diw.errors import RunError, UsageError
 from diw.experiments.execute import execute
 from diw.experiments.grid import free_first, run_all, try_all
 from diw.experiments.sources import load_split, with_method
-from diw.records import LOCK, Recipe, RunSpec
+from diw.runs import LOCK, Recipe, RunSpec
 
 RECIPE = Recipe(epochs=3, lr=1e-3)
 SPEC = with_method(RunSpec(shift="symmetric:0.4", trusted=100, model="mlp", recipe=RECIPE), "diw")

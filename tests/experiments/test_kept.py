@@ -10,8 +10,8 @@ from diw.errors import UsageError
 from diw.experiments.execute import execute
 from diw.experiments.kept import RECORDS, forget_restored, kept_records, record_of, restore, rows_of
 from diw.experiments.sources import with_method
-from diw.records import Recipe, Run, RunSpec
 from diw.reports.summary import summarise
+from diw.runs import Recipe, Run, RunSpec
 
 SPEC = with_method(
     RunSpec(

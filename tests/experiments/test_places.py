@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from diw.experiments.sources import load_split, training_places
-from diw.records import RunSpec
+from diw.runs import RunSpec
 from tests.own_data import write_csv, write_images
 
 

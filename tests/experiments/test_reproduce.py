@@ -13,7 +13,7 @@ from diw.experiments.execute import execute
 from diw.experiments.grid import try_all
 from diw.experiments.reproduce import check_filter, order, provenance, read_filter, unique_runs
 from diw.experiments.sources import with_method
-from diw.records import Recipe, RunSpec
+from diw.runs import Recipe, RunSpec
 
 TINY = RunSpec(
     shift="symmetric:0.4",

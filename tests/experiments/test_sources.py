@@ -9,7 +9,7 @@ from diw.cli.main import diw
 from diw.data.split import make_split
 from diw.errors import UsageError
 from diw.experiments.sources import load_bundle, load_split, stamp, with_method
-from diw.records import Recipe, RunSpec
+from diw.runs import Recipe, RunSpec
 
 
 @pytest.fixture

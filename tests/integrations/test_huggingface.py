@@ -18,7 +18,7 @@ from transformers import (
 import diw
 from diw.errors import UsageError
 from diw.integrations.huggingface import WeightedTrainer
-from diw.weighting import make
+from diw.methods import make
 
 EXAMPLE = runpy.run_path(str(Path(__file__).parents[2] / "examples" / "hugging_face.py"))
 sentences, collate, TOKENS, SIZES = (

@@ -10,7 +10,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 import diw
 from diw.errors import UsageError
-from diw.weighting import make
+from diw.methods import make
 from tests.networks import noisy_network, samples
 
 with warnings.catch_warnings():

@@ -24,7 +24,7 @@ from torch import nn
 import diw
 from diw import KMM, DIWClassifier, DIWRegressor, Weighted
 from diw.errors import DIWWarning, UsageError
-from diw.weighting import make
+from diw.methods import make
 
 LIGHT = {"steps": 25, "learning_rate": 0.01, "random_state": 0}
 """So that a fit takes a moment."""

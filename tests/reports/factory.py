@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from diw.records import Journal, Recipe, Run, RunSpec
+from diw.runs import Journal, Recipe, Run, RunSpec
 
 SAMPLES = 400
 NOISE = 0.4

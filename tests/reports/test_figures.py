@@ -5,7 +5,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from diw.records import Run
 from diw.reports.comparison import compare_runs
 from diw.reports.figures import (
     accuracy_chart,
@@ -16,6 +15,7 @@ from diw.reports.figures import (
     weight_charts,
 )
 from diw.reports.palette import looks
+from diw.runs import Run
 
 from .factory import make_run
 

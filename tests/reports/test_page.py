@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from diw.records import Run
 from diw.reports.comparison import compare_runs
 from diw.reports.page import write_report
+from diw.runs import Run
 
 from .factory import make_run
 

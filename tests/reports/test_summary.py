@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from diw.errors import UsageError
-from diw.records import Journal, Run
 from diw.reports.summary import remark, results_json, summarise
+from diw.runs import Journal, Run
 
 from .factory import make_run, make_spec
 

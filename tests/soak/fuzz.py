@@ -88,7 +88,7 @@ def run_soak(folder: Path, cases: int, seed: int) -> None:
 
 def _leave_unfinished() -> None:
     """A run that was stopped before its last epoch."""
-    from diw.records import Journal
+    from diw.runs import Journal
 
     original = Journal.append
 

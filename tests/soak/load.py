@@ -28,7 +28,7 @@ RUNS = 200
 def memory(folder: Path, epochs: int = EPOCHS) -> dict[str, float]:
     """MiB of a training process after the second and after the last epoch."""
     from diw.cli.main import main
-    from diw.records import Journal
+    from diw.runs import Journal
     from tests.own_data import write_csv
 
     write_csv(folder / "train.csv", 400, 1)
@@ -91,7 +91,7 @@ def queue(folder: Path, runs: int = RUNS) -> dict[str, float]:
     """Runs that two workers finished."""
     from diw.experiments.grid import try_all
     from diw.experiments.sources import with_method
-    from diw.records import Recipe, RunSpec
+    from diw.runs import Recipe, RunSpec
 
     small = RunSpec(
         shift="symmetric:0.4", trusted=20, model="mlp", train_samples=64, test_samples=20,

@@ -12,7 +12,7 @@ import shutil
 import time
 from pathlib import Path
 
-from diw.records import Run
+from diw.runs import Run
 from tests.own_data import write_csv
 from tests.soak.cases import go_through, run_from_command_line
 from tests.soak.kill import COMMANDS, results, start, wait

@@ -56,7 +56,7 @@ def test_healthy_weights_are_left_in_peace() -> None:
 def test_a_trusted_loss_that_rises_while_labels_are_learnt_by_heart_is_said() -> None:
     wrong = torch.randint(0, 2, (40,), generator=torch.Generator().manual_seed(1))
     trusted = torch.randn(30, 6, generator=torch.Generator().manual_seed(2))
-    method = diw.weighting.make("diw", {"ridge": 1e3})  # so large that every weight is nearly one
+    method = diw.methods.make("diw", {"ridge": 1e3})  # so large that every weight is nearly one
     objective = diw.Objective(network(), method, trusted=(trusted, (trusted[:, 0] > 0).long()))
     words = said(objective, 40, wrong)
     assert sum("learns labels by heart" in line for line in words) == 1

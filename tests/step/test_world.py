@@ -10,8 +10,8 @@ from torch.nn.parallel import DistributedDataParallel
 
 import diw
 from diw.errors import UsageError
+from diw.methods import make
 from diw.step.world import LOCAL
-from diw.weighting import make
 from tests.networks import plain_network, samples
 
 REMEMBER = {"warmup_steps": 3, "block": 1, "every": 2}

@@ -14,10 +14,10 @@ from diw.data import Bundle, Dataset
 from diw.data.dataset import TensorInputs
 from diw.data.split import make_split
 from diw.errors import RunError
+from diw.methods import make
 from diw.objective import Objective
-from diw.records import Recipe, Run
+from diw.runs import Recipe, Run
 from diw.training import Training
-from diw.weighting import make
 from tests.own_data import done
 from tests.problems import tiny_training
 

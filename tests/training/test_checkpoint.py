@@ -9,9 +9,9 @@ import pytest
 import torch
 
 from diw.errors import DamageError, DIWWarning
-from diw.records import unseal
+from diw.runs import unseal
 from tests.problems import killed_at_record, tiny_training
-from tests.records.test_files import disk_full_beyond
+from tests.runs.test_files import disk_full_beyond
 from tests.training.test_loop import assert_same, results
 
 

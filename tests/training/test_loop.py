@@ -8,9 +8,9 @@ from safetensors.torch import load_file
 from diw.data import Bundle, Dataset
 from diw.data.split import make_split
 from diw.errors import RunError
-from diw.records import Recipe, Run
+from diw.methods import make
+from diw.runs import Recipe, Run
 from diw.training import Training, make_optimizer
-from diw.weighting import make
 from tests.problems import CountedInputs, killed_at_record, tiny_training
 
 

@@ -9,7 +9,7 @@ import torch
 
 from diw.experiments.execute import make_training
 from diw.experiments.sources import with_method
-from diw.records import Recipe, Run, RunSpec
+from diw.runs import Recipe, Run, RunSpec
 from tests.problems import killed_at_record
 
 SPEC = with_method(

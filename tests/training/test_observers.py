@@ -9,7 +9,7 @@ from safetensors.torch import load_file
 from diw.errors import UsageError
 from diw.experiments.execute import execute
 from diw.experiments.sources import with_method
-from diw.records import Recipe, RunSpec
+from diw.runs import Recipe, RunSpec
 from diw.training import make_observers
 from tests.problems import tiny_split, tiny_training
 

@@ -9,7 +9,7 @@ import torch
 from safetensors.torch import load_file
 
 from diw.data.split import make_split
-from diw.records.selection import kept_epoch
+from diw.runs.selection import kept_epoch
 from diw.training import Training, evaluate
 from tests.problems import killed_at_record, tiny_bundle, tiny_training
 

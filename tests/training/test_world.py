@@ -16,7 +16,7 @@ from safetensors.torch import load_file
 
 from diw.cli.main import main
 from diw.errors import RunError
-from diw.records import Run
+from diw.runs import Run
 from diw.step.world import joined
 from tests.own_data import write_csv
 
@@ -110,7 +110,7 @@ def test_two_processes_make_the_run_of_one(method, folder) -> None:
 
 def test_a_run_goes_on_with_another_number_of_processes(folder, monkeypatch) -> None:
     alone(command("remember", "one"))
-    from diw.records import Journal
+    from diw.runs import Journal
 
     original = Journal.append
 

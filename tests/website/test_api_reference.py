@@ -10,8 +10,8 @@ import diw
 
 PAGES = Path(__file__).parents[2] / "docs" / "api"
 PACKAGES = (
-    *("diw", "diw.matching", "diw.weighting", "diw.step", "diw.data", "diw.shifts", "diw.models"),
-    *("diw.records", "diw.training", "diw.predicting", "diw.auditing", "diw.diagnosing"),
+    *("diw", "diw.matching", "diw.methods", "diw.step", "diw.data", "diw.shifts", "diw.models"),
+    *("diw.runs", "diw.training", "diw.predicting", "diw.auditing", "diw.auditing"),
 )
 LISTED = set(
     re.findall(

@@ -6,14 +6,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from diw.auditing import Diagnosis, diagnose_data
 from diw.auditing.result import Audit
 from diw.auditing.witness import second_opinion
-from diw.diagnosing import Diagnosis, diagnose_data
 from diw.errors import UsageError
 from diw.experiments.exporting import check_files
 from diw.experiments.sources import load_split, training_places
 from diw.predicting import Predictor
-from diw.records import Run, find_run
 from diw.reports.summary import chosen_epoch
 from diw.reports.suspicion import (
     Floats,
@@ -24,6 +23,7 @@ from diw.reports.suspicion import (
     weight_scores,
     with_opinion,
 )
+from diw.runs import Run, find_run
 
 
 def audit(

@@ -14,9 +14,9 @@ import numpy as np
 from diw.auditing.result import Audit
 from diw.auditing.samples import Samples, shown_samples
 from diw.auditing.sections import diagnosis_section
-from diw.records import Run, spec_hash, write_text
 from diw.reports.page import html_page, inline_policy, script_json
 from diw.reports.words import count, data_title
+from diw.runs import Run, spec_hash, write_text
 
 BINS = 50
 

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from diw.diagnosing import Diagnosis
-from diw.diagnostics import auroc, average_precision
+from diw.auditing import Diagnosis
 from diw.experiments.places import Place
+from diw.metrics import auroc, average_precision
 from diw.reports.suspicion import Floats, Ints
 
 FEWEST = 20

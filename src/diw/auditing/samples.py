@@ -17,8 +17,8 @@ from diw.data.own import read_raw, shared_label
 from diw.data.tables import TableFile
 from diw.experiments.places import is_own
 from diw.experiments.sources import load_bundle, load_split
-from diw.records import Run
 from diw.reports.suspicion import Ints
+from diw.runs import Run
 
 LARGEST_SIDE = 96
 """Pixels of a thumbnail's longer side."""

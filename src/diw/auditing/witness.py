@@ -10,8 +10,8 @@ more with these speaks.
 import numpy as np
 from numpy.typing import NDArray
 
+from diw.auditing.embedding import CrossFit, Embedding, as_vectors, some_rows
 from diw.data import Dataset
-from diw.diagnosing.embedding import CrossFit, Embedding, as_vectors, some_rows
 from diw.reports.suspicion import Floats, Ints
 
 RIDGE = 1e-2

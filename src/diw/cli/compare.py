@@ -22,8 +22,8 @@ from diw.cli.options import (
 )
 from diw.cli.setting import read_setting, say_time, setting_options
 from diw.errors import UsageError
-from diw.records import Run, RunSpec
-from diw.records.spec import DEFAULT_METHOD
+from diw.runs import Run, RunSpec
+from diw.runs.spec import DEFAULT_METHOD
 
 if TYPE_CHECKING:
     from diw.reports.comparison import Comparison
@@ -119,8 +119,8 @@ def compare(
 
 def _methods(methods: str) -> list[str]:
     """Canonical names, each once."""
-    from diw.weighting import find
-    from diw.weighting import methods as all_methods
+    from diw.methods import find
+    from diw.methods import methods as all_methods
 
     names = list(all_methods()) if methods == "all" else [m.strip() for m in methods.split(",")]
     return list(dict.fromkeys(find(name).name for name in names))
@@ -128,7 +128,7 @@ def _methods(methods: str) -> list[str]:
 
 def _check_fields(names: list[str], fields: dict[str, dict[str, str]]) -> None:
     """Fields of methods that are not compared, or that a method does not have, fail here."""
-    from diw.weighting import make
+    from diw.methods import make
 
     for method in fields:
         if method not in names:

@@ -57,10 +57,10 @@ def diagnose(
     """
     from dataclasses import replace
 
+    from diw.auditing import diagnose_data
     from diw.auditing.sections import facts, ratios_table, tests_table, transitions_table
     from diw.data import load
     from diw.data.split import make_split, parse_trusted
-    from diw.diagnosing import diagnose_data
     from diw.reports.table import show
 
     chosen = parse_trusted(trusted)

@@ -6,7 +6,7 @@ import click
 
 from diw.cli.options import FILE, device_option, read_device, writable_file
 from diw.errors import UsageError
-from diw.records import find_run
+from diw.runs import find_run
 
 EXAMPLES = """
 \b
@@ -37,8 +37,8 @@ def export_weights(run: Path, out: Path, model: str | None, device: str) -> None
     from diw.experiments.exporting import training_rows
     from diw.predicting import Predictor
     from diw.predicting.files import plain_text
-    from diw.records import replacing
     from diw.reports.summary import settled_weights
+    from diw.runs import replacing
 
     if out.suffix.lower() != ".csv":
         raise UsageError(f"out: cannot write {out.name}; choose a .csv file")

@@ -126,7 +126,7 @@ def _naming_the_flag(message: str) -> str:
 
 def _is_field(argument: str) -> bool:
     """Whether `argument` is a METHOD.FIELD, and not the name of a file."""
-    from diw.weighting import methods
+    from diw.methods import methods
 
     method, dot, field = argument.partition(".")
     return bool(dot) and method in methods() and field.isidentifier() and field not in FILES

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from diw.cli.options import json_option, write_results
-from diw.records.spec import DEFAULT_METHOD
+from diw.runs.spec import DEFAULT_METHOD
 
 EXAMPLES = """
 \b
@@ -30,8 +30,8 @@ def methods(names: tuple[str, ...], json_file: Path | None) -> None:
 
     A field is set with --set METHOD.FIELD=VALUE, for example --set diw.bound=10.
     """
-    from diw.weighting import find
-    from diw.weighting import methods as all_methods
+    from diw.methods import find
+    from diw.methods import methods as all_methods
 
     chosen = [find(name) for name in names] or list(all_methods().values())
     listing = [_described(cls) for cls in chosen]
@@ -48,7 +48,7 @@ def methods(names: tuple[str, ...], json_file: Path | None) -> None:
 
 def _described(cls: type[Any]) -> dict[str, Any]:
     """All that is known of a method, as plain values."""
-    from diw.weighting import describe
+    from diw.methods import describe
 
     return {
         "name": cls.name,

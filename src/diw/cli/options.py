@@ -15,8 +15,8 @@ from diw.errors import UsageError
 if TYPE_CHECKING:
     from diw.data import Note
     from diw.predicting import Predictor
-    from diw.records import Run
     from diw.reports.closer import Highlights
+    from diw.runs import Run
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -151,7 +151,7 @@ def network_options(command: Callable[..., None]) -> Callable[..., None]:
 def write_results(json_file: Path | None, content: object) -> None:
     """Write `content` where `--json` says, if it says so."""
     if json_file is not None:
-        from diw.records import write_json
+        from diw.runs import write_json
 
         write_json(json_file, content)
 
@@ -182,7 +182,7 @@ def read_fields(settings: Iterable[str]) -> dict[str, dict[str, str]]:
     An unknown method or a value without `=` is a `UsageError`; fields are
     checked where the method is made.
     """
-    from diw.weighting import find
+    from diw.methods import find
 
     fields: dict[str, dict[str, str]] = defaultdict(dict)
     for setting in settings:

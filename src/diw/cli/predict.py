@@ -9,7 +9,7 @@ import click
 
 from diw.cli.options import FILE, NetworkOptions, network_options, say_notes, writable_file
 from diw.errors import UsageError
-from diw.records import find_run
+from diw.runs import find_run
 
 EXAMPLES = """
 \b

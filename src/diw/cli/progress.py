@@ -13,9 +13,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TextIO
 
+from diw.alerts import complaints
 from diw.errors import RunError, UsageError
-from diw.health import complaints
-from diw.records import Row, Run
+from diw.runs import Row, Run
 
 if TYPE_CHECKING:
     from rich.progress import TaskID

@@ -34,12 +34,12 @@ def report(runs: Path, out: Path | None, samples: bool, json_file: Path | None) 
     left out. Other learners are those that `diw compare` has scored.
     """
     from diw.auditing.highlights import write_audit
-    from diw.records import find_runs
     from diw.reports.comparison import compare_runs, compare_table, shared_entries
     from diw.reports.learners import kept_learners, learners_table
     from diw.reports.page import write_report
     from diw.reports.summary import results_json
     from diw.reports.table import show
+    from diw.runs import find_runs
 
     all_runs = find_runs(runs)
     comparisons = compare_runs(all_runs)

@@ -18,7 +18,7 @@ from diw.cli.options import (
     writable_folder,
 )
 from diw.errors import RunError, UsageError
-from diw.records import EXPERIMENT, RUNS, RunSpec
+from diw.runs import EXPERIMENT, RUNS, RunSpec
 
 if TYPE_CHECKING:
     from diw.experiments.reproduce import Filter, Order

@@ -17,7 +17,7 @@ from diw.cli.options import (
     verbose_option,
 )
 from diw.errors import UsageError
-from diw.records import Recipe, RunSpec
+from diw.runs import Recipe, RunSpec
 
 DEFAULT = Recipe()
 POSITIVE = click.FloatRange(min=0, min_open=True)

@@ -21,8 +21,8 @@ from diw.cli.options import (
 )
 from diw.cli.setting import read_setting, say_time, setting_options
 from diw.errors import DIWWarning, UsageError
-from diw.records import Run, RunSpec, holding
-from diw.records.spec import DEFAULT_METHOD
+from diw.runs import Run, RunSpec, holding
+from diw.runs.spec import DEFAULT_METHOD
 
 if TYPE_CHECKING:
     from diw.data.split import Split
@@ -80,8 +80,8 @@ def train(
     """
     from diw.experiments.execute import bring_to_end, check_claim, claim
     from diw.experiments.sources import with_method
+    from diw.methods import find, make
     from diw.reports.summary import summarise
-    from diw.weighting import find, make
 
     name = find(method).name
     fields = _fields(name, settings)

@@ -23,7 +23,7 @@ def verify(runs: tuple[Path, ...]) -> None:
     Each of RUNS is a run or a folder of runs. Other verbs compare what they read; this one reads
     everything. The exit code is 1 if a file is damaged or missing.
     """
-    from diw.records import find_runs
+    from diw.runs import find_runs
 
     found = [run for path in runs for run in find_runs(path)]
     if not found:

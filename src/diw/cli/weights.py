@@ -207,7 +207,7 @@ def _in_parts(
     from diw.data.streams import find_parts, moments_of, standardised, with_places
     from diw.matching.options import Options
     from diw.matching.streamed import kmm_in_parts, one_by_one
-    from diw.records import replacing
+    from diw.runs import replacing
 
     if out.suffix.lower() != ".npy":
         raise UsageError(f"out: rows that are read in parts get weights as .npy, not {out.name}")
@@ -258,7 +258,7 @@ def _gamma(text: str | None) -> float | str | None:
 
 def _summary(weights: "NDArray[Any]", match: "Match", bound: float, trusted: int) -> dict[str, Any]:
     """What to know about the weights before using them."""
-    from diw.diagnostics import effective_sample_size
+    from diw.metrics import effective_sample_size
 
     return {
         "rows": len(weights),
@@ -283,7 +283,7 @@ def _write(path: Path, weights: "NDArray[Any]") -> None:
     """The weights in the order of the training rows; the file appears when it is whole."""
     import numpy as np
 
-    from diw.records import replacing
+    from diw.runs import replacing
 
     with replacing(path) as temporary, temporary.open("wb") as file:
         match path.suffix.lower():

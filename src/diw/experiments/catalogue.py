@@ -14,7 +14,7 @@ from importlib.resources import files
 from typing import Any, Literal, NamedTuple, get_args
 
 from diw.errors import UsageError
-from diw.records import Published
+from diw.runs import Published
 
 Scale = Literal["smoke", "cpu", "paper"]
 SCALES: tuple[Scale, ...] = get_args(Scale)

@@ -10,7 +10,7 @@ from typing import Any
 
 from diw.errors import RunError, UsageError
 from diw.experiments.execute import Work
-from diw.records import RunSpec
+from diw.runs import RunSpec
 
 PATIENCE = 30
 """Seconds to wait for the scheduler and the first worker."""

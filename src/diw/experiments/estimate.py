@@ -14,7 +14,7 @@ import torch
 from diw.experiments.execute import make_training
 from diw.experiments.plan import fields_of
 from diw.experiments.sources import load_split, with_method
-from diw.records import Run, RunSpec
+from diw.runs import Run, RunSpec
 from diw.training import Training, evaluate
 
 WARM_UP = 2

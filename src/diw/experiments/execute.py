@@ -10,12 +10,12 @@ import torch
 from diw.errors import UsageError
 from diw.experiments.exporting import write_rows
 from diw.experiments.sources import load_bundle, load_split
+from diw.methods import make
 from diw.models import default_model, make_model
 from diw.predicting import write_encoding
-from diw.records import Run, RunSpec, holding, is_held, spec_hash, write_json
+from diw.runs import Run, RunSpec, holding, is_held, spec_hash, write_json
 from diw.step.world import LOCAL, World
 from diw.training import Training, make_observers
-from diw.weighting import make
 
 Work = Callable[[RunSpec, Path], Any]
 """What is done for a spec and the folder of all runs, such as `execute`; other processes can

@@ -9,7 +9,7 @@ from diw.errors import UsageError
 from diw.experiments.places import Place
 from diw.experiments.sources import load_bundle, load_split, stamp, training_places
 from diw.predicting import Predictor
-from diw.records import ROWS, Run, RunSpec, write_text
+from diw.runs import ROWS, Run, RunSpec, write_text
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from math import ceil
 from typing import Any
 
 from diw.errors import UsageError
-from diw.records import Recipe
+from diw.runs import Recipe
 
 STEPS = 2000
 """Steps of the optimiser, at least."""

@@ -17,7 +17,7 @@ from typing import Any
 
 from diw.errors import RunError
 from diw.experiments.execute import Work, execute, tidy
-from diw.records import RunSpec, is_held
+from diw.runs import RunSpec, is_held
 
 
 def run_all(

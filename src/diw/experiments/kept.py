@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from diw.errors import UsageError
-from diw.records import Run, RunSpec, holding, is_held, spec_hash
+from diw.runs import Run, RunSpec, holding, is_held, spec_hash
 
 RECORDS = "records.json"
 

@@ -10,7 +10,7 @@ from diw.data import BENCHMARKS, EMBEDDED, Bundle
 from diw.data.images import ImageFiles
 from diw.data.own import read_raw, shared_label
 from diw.data.split import Split
-from diw.records import RunSpec
+from diw.runs import RunSpec
 
 
 @dataclass(frozen=True)

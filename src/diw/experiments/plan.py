@@ -17,7 +17,7 @@ from diw.errors import UsageError
 from diw.experiments.catalogue import Entry, Experiment, Place, Protocol, Scale, catalogue
 from diw.experiments.catalogue import published as published_numbers
 from diw.experiments.sources import with_method
-from diw.records import Published, Recipe, RunSpec
+from diw.runs import Published, Recipe, RunSpec
 
 CellState = Literal["planned", "no data", "absent"]
 
@@ -68,7 +68,7 @@ def base_spec(protocol: Protocol, scale: Scale, place: Place) -> RunSpec:
 
     A method takes those `fields` of the rules that it has; its entry's own override them.
     """
-    from diw.weighting import find as find_method
+    from diw.methods import find as find_method
 
     data, shift, entry, variant = place
     method = find_method(entry.method).name
@@ -152,8 +152,8 @@ def _identity(spec: RunSpec) -> str:
 @cache
 def fields_of(method: str) -> frozenset[str]:
     """The names of a method's fields."""
-    from diw.weighting import describe
-    from diw.weighting import find as find_method
+    from diw.methods import describe
+    from diw.methods import find as find_method
 
     return frozenset(field.name for field in describe(find_method(method)))
 
@@ -166,7 +166,7 @@ def _method(name: str, given: str) -> tuple[str, dict[str, Any]]:
 
 def cell_json(cell: PlannedCell) -> dict[str, Any]:
     """A cell as JSON values, its runs by seed as the names of their folders."""
-    from diw.records import spec_hash
+    from diw.runs import spec_hash
 
     return {
         "data": cell.data,

@@ -13,7 +13,7 @@ from diw.errors import UsageError
 from diw.experiments.catalogue import Experiment, Scale
 from diw.experiments.kept import NEED_ARRAYS
 from diw.experiments.plan import PlannedCell, cell_json, plan
-from diw.records import EXPERIMENT, RunSpec, write_json
+from diw.runs import EXPERIMENT, RunSpec, write_json
 
 AXES = {"method": "method", "noise": "shift", "shift": "shift", "data": "data", "seed": "seed"}
 """The axes of `--only`; noise is another name of shift."""
@@ -130,7 +130,7 @@ def _split(text: str) -> list[str]:
 
 def _canonical(axis: str, value: str) -> str:
     if axis == "method":
-        from diw.weighting import find
+        from diw.methods import find
 
         try:
             return find(value).name

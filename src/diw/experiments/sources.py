@@ -14,8 +14,8 @@ from diw.data.arrays import beside
 from diw.data.corrections import corrected, read_corrections
 from diw.data.split import Split, Trusted, make_split, parse_trusted, stratified
 from diw.experiments.places import Place, is_own, places_of
-from diw.records import RunSpec
-from diw.weighting import make
+from diw.methods import make
+from diw.runs import RunSpec
 
 Data = TypeVar("Data", Bundle, Split)
 

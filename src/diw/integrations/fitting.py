@@ -9,8 +9,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from diw.diagnostics import effective_sample_size
 from diw.errors import RunError
+from diw.metrics import effective_sample_size
 from diw.objective import Objective
 from diw.seeding import derive, torch_generator
 from diw.step.batch import Batch

@@ -9,15 +9,15 @@ import torch
 from torch import nn
 from torch.utils.data import IterableDataset
 
-from diw.diagnostics import weight_summary
 from diw.errors import UsageError
 from diw.integrations import missing
+from diw.methods import Method
+from diw.metrics import weight_summary
 from diw.objective import Objective
-from diw.records.spec import DEFAULT_METHOD
+from diw.runs.spec import DEFAULT_METHOD
 from diw.step.batch import LABELS
 from diw.step.probe import unwrap
 from diw.step.rows import Indexed
-from diw.weighting import Weighting
 
 try:
     from transformers import Trainer, TrainerCallback
@@ -49,7 +49,7 @@ class WeightedTrainer(Trainer):
         self,
         *args: Any,
         trusted_dataset: Any = None,
-        method: str | Weighting = DEFAULT_METHOD,
+        method: str | Method = DEFAULT_METHOD,
         objective_options: Mapping[str, Any] | None = None,
         **kwargs: Any,
     ):

@@ -5,12 +5,12 @@ from typing import Any
 
 from torch import nn
 
-from diw.diagnostics import weight_summary
 from diw.errors import UsageError
 from diw.integrations import missing
+from diw.methods import Method
+from diw.metrics import weight_summary
 from diw.objective import Objective
-from diw.records.spec import DEFAULT_METHOD
-from diw.weighting import Weighting
+from diw.runs.spec import DEFAULT_METHOD
 
 try:
     import lightning.pytorch as pl
@@ -34,7 +34,7 @@ class ImportanceWeighting(pl.Callback):
     def __init__(
         self,
         trusted: Any,
-        method: str | Weighting = DEFAULT_METHOD,
+        method: str | Method = DEFAULT_METHOD,
         *,
         network: str | None = None,
         log: str | None = "diw/",

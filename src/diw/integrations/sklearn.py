@@ -17,12 +17,12 @@ from diw.errors import DIWWarning, UsageError
 from diw.integrations import missing
 from diw.integrations.fitting import Schedule, fit_in_steps
 from diw.integrations.tables import encoder, is_number, row_numbers
+from diw.methods import Method, make
+from diw.methods.remember import Remember
 from diw.models import make_model
 from diw.objective import Objective
-from diw.records.spec import DEFAULT_METHOD
+from diw.runs.spec import DEFAULT_METHOD
 from diw.seeding import derive
-from diw.weighting import Weighting, make
-from diw.weighting.remember import Remember
 
 try:
     from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
@@ -50,7 +50,7 @@ class _Learner(BaseEstimator):
 
     def __init__(
         self,
-        method: str | Weighting = DEFAULT_METHOD,
+        method: str | Method = DEFAULT_METHOD,
         module: Module = None,
         *,
         steps: int | None = None,
@@ -147,7 +147,7 @@ class _Learner(BaseEstimator):
         order = np.argsort(self.weights_, kind="stable")
         self.suspects_: NDArray[np.int64] = order[low[order]]
 
-    def _weighting(self, schedule: Schedule) -> Weighting:
+    def _weighting(self, schedule: Schedule) -> Method:
         """The method; one that is given by name has a warm-up that suits the schedule."""
         if not isinstance(self.method, str):
             return copy.deepcopy(self.method)
@@ -343,7 +343,7 @@ class DIWRegressor(RegressorMixin, _Learner):
         module_: The trained network.
     """
 
-    def _weighting(self, schedule: Schedule) -> Weighting:
+    def _weighting(self, schedule: Schedule) -> Method:
         """As asked; where that needs classes, what it would match instead, without a warning."""
         method = super()._weighting(schedule)
         return make("diw") if isinstance(method, Remember) else method

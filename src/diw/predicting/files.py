@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from diw.errors import UsageError
-from diw.records import replacing
+from diw.runs import replacing
 
 Probabilities = NDArray[np.float32]
 

@@ -19,7 +19,7 @@ from diw.data import Dataset, Encoding, FileRows, Inputs, Note, read_like
 from diw.errors import UsageError, one_line
 from diw.models import MODELS, make_model
 from diw.predicting.scores import Scores
-from diw.records import Run, write_json
+from diw.runs import Run, write_json
 from diw.step.probe import outputs_in_pieces
 from diw.step.rows import Unlabelled
 

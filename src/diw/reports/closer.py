@@ -7,9 +7,9 @@ from html import escape
 import numpy as np
 from numpy.typing import NDArray
 
-from diw.records import Run
 from diw.reports.comparison import Comparison
 from diw.reports.table import Cell, Column, make_table, number_cell, text_cell, to_html
+from diw.runs import Run
 
 MANY = 20
 """Classes up to which the confusion matrix is shown."""

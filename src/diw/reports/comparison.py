@@ -11,7 +11,6 @@ from urllib.parse import quote
 import numpy as np
 
 from diw.errors import UsageError
-from diw.records import Run, RunSpec, spec_hash
 from diw.reports.statistics import MARK_FROM, Mark, Standing, mean_and_std, standings
 from diw.reports.summary import Summary, summarise
 from diw.reports.table import (
@@ -24,6 +23,7 @@ from diw.reports.table import (
     text_cell,
 )
 from diw.reports.words import count, describe
+from diw.runs import Run, RunSpec, spec_hash
 
 BASELINE = "uniform"
 """What the best method is compared with in the finding, where it is there."""

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from diw.diagnostics import auroc, mean_absolute_error, root_mean_square_error
 from diw.errors import UsageError
-from diw.records import Row, Run
-from diw.records.selection import kept_epoch
+from diw.metrics import auroc, mean_absolute_error, root_mean_square_error
 from diw.reports.suspicion import SUSPECT, loss_scores
+from diw.runs import Row, Run
+from diw.runs.selection import kept_epoch
 
 WINDOW = 10
 """How many final epochs are averaged: the weights of one mini-batch are noisy."""

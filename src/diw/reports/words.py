@@ -1,7 +1,7 @@
 """Specs and shifts in words, for titles and captions."""
 
 from diw.errors import UsageError
-from diw.records import RunSpec
+from diw.runs import RunSpec
 from diw.shifts import (
     Contaminated,
     Covariate,

@@ -142,7 +142,7 @@ class Weights(LikeTensor):
 
 
 class LossFunction(Protocol):
-    """How a method turns outputs into losses: `Weighting.losses`."""
+    """How a method turns outputs into losses: `Method.losses`."""
 
     def __call__(self, values: ModelOutput, batch: Batch, criterion: Criterion) -> Tensor:
         """One loss per sample, (n,)."""

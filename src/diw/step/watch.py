@@ -11,8 +11,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from diw.alerts import complaints
 from diw.errors import DIWWarning
-from diw.health import complaints
 from diw.step.batch import Weights
 from diw.step.overlap import Overlap
 from diw.step.rows import Rows

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from diw.errors import DamageError, DIWWarning, one_line
-from diw.records import Run, replacing, unseal, write_sealed
+from diw.runs import Run, replacing, unseal, write_sealed
 
 State = dict[str, Any]
 

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor, nn
 
 from diw.data import Dataset
-from diw.records import Row
+from diw.runs import Row
 from diw.step.probe import outputs_in_pieces
 
 BINS = 15

@@ -16,8 +16,9 @@ from torch import Tensor, nn
 from diw.data import Dataset
 from diw.data.split import Split
 from diw.errors import RunError, UsageError, one_line
+from diw.methods import Method, make
 from diw.objective import Objective, Result
-from diw.records import PRETRAINING, Journal, Recipe, Row, Run, replacing
+from diw.runs import PRETRAINING, Journal, Recipe, Row, Run, replacing
 from diw.seeding import derive, torch_generator
 from diw.step.batch import Batch, Criterion
 from diw.step.criteria import cross_entropy
@@ -27,7 +28,6 @@ from diw.training.evaluate import confusion, evaluate
 from diw.training.observers import Observer
 from diw.training.optimizing import Tally, make_optimizer, weight_metrics
 from diw.training.selection import Selection
-from diw.weighting import Weighting, make
 
 
 @dataclass
@@ -42,7 +42,7 @@ class Training:
     split: Split
     make_model: Callable[[], nn.Module]
     """Makes the network with its initial parameters, the same each time."""
-    method: Weighting
+    method: Method
     recipe: Recipe
     run: Run
     seed: int

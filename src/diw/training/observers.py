@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from diw.data import Dataset
 from diw.data.split import Split, stratified
 from diw.errors import UsageError
-from diw.records import Row, Run
+from diw.runs import Row, Run
 from diw.step.probe import Tap, outputs_in_pieces
 
 MOST_HIDDEN = 2000

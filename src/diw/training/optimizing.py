@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping
 import torch
 from torch import Tensor, nn
 
-from diw.diagnostics import weight_summary
-from diw.records import Recipe, Row
+from diw.metrics import weight_summary
+from diw.runs import Recipe, Row
 
 
 def make_optimizer(recipe: Recipe, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:

@@ -8,8 +8,8 @@ import torch
 from torch import Tensor, nn
 
 from diw.data import Dataset
-from diw.records import Row
-from diw.records.selection import is_over, kept_epoch
+from diw.runs import Row
+from diw.runs.selection import is_over, kept_epoch
 from diw.step.probe import outputs_in_pieces
 
 
@@ -27,7 +27,7 @@ def brier(logits: Tensor, targets: Tensor | None) -> Tensor:
 
 @dataclass
 class Selection:
-    """Watches the held-out trusted loss; see `diw.records.selection` for the rule.
+    """Watches the held-out trusted loss; see `diw.runs.selection` for the rule.
 
     Attributes:
         data: Trusted samples that are neither trained on nor matched with.

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from diw.records import Journal, Run
+from diw.runs import Journal, Run
 from tests.reports.factory import make_spec
 
 DIW, UNIFORM, RANDOM = (88.0, 88.2, 87.9), (80.0, 81.0, 79.5), (87.8, 88.3, 87.6)

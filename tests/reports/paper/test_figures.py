@@ -5,7 +5,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from diw.records import Run
 from diw.reports.paper.figures import (
     accuracy_curves,
     denoising_curves,
@@ -17,6 +16,7 @@ from diw.reports.paper.figures import (
 )
 from diw.reports.paper.results import read_sheet
 from diw.reports.paper.style import CLASSES, METHODS, look
+from diw.runs import Run
 from tests.reports.paper.factory import cell, trials, write_experiment, write_run
 
 matplotlib = pytest.importorskip("matplotlib")

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from diw.records import Run
 from diw.reports.figures import Curve, curve, settled_range
 from diw.reports.palette import RULE
 from diw.reports.paper.results import FilledCell, Setting, Sheet
@@ -28,6 +27,7 @@ from diw.reports.paper.style import (
 )
 from diw.reports.statistics import mean_and_std
 from diw.reports.words import count
+from diw.runs import Run
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -14,10 +14,10 @@ from typing import Any, Literal
 import numpy as np
 
 from diw.errors import UsageError
-from diw.records import EXPERIMENT, RUNS, Published, Run
 from diw.reports.statistics import Standing, standings
 from diw.reports.summary import Summary, summarise
 from diw.reports.words import data_title, short_shift
+from diw.runs import EXPERIMENT, RUNS, Published, Run
 from diw.shifts import Prior, parse_shift
 
 FEWEST = 2

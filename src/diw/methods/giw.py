@@ -1,0 +1,145 @@
+"""Generalised importance weighting: for test data with parts that training lacks."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from diw.errors import UsageError
+from diw.matching.one_class import OneClass
+from diw.methods.base import State, Task, normalised
+from diw.methods.by_class import class_labels
+from diw.methods.dynamic import EachBatch
+from diw.methods.matching import LossValues, PretrainedStart, Together
+from diw.step.batch import Batch, Outputs, Weights
+from diw.step.probe import Tap, outputs_in_pieces
+from diw.step.rows import Rows
+from diw.step.step import Step
+
+ROWS = 1000
+"""Training samples that one region is found from, at most."""
+
+
+@dataclass(kw_only=True)
+class Giw(Together, LossValues, PretrainedStart, EachBatch):
+    """Matches losses where training has support, and trains on the trusted samples elsewhere.
+
+    Fang et al. 2023: before training, a one-class support vector machine on hidden outputs of a
+    pretrained network splits the trusted samples into those in the training support (a share α) and
+    those out of it. The risk is α times the weighted training loss, matched to the former, plus
+    1 − α times the mean loss of the latter. With α = 1 it is `diw3-l`.
+    """
+
+    name: ClassVar[str] = "giw"
+
+    pretraining: int = 10
+    """Epochs of the pretraining, on top of the training epochs."""
+    outside: float = 0.1
+    """ν of the one-class machine: the share of training samples that it may leave outside."""
+    partition: bool = True
+    """Look for each class where its own label was given, so that a class which training lacks
+    is outside as a whole. False looks at the inputs alone, as the authors' example does."""
+    layer: str | None = None
+    """The layer whose input is the representation, such as "encoder.fc2"; None is the last
+    `nn.Linear`."""
+
+    _inside: Tensor = field(
+        default_factory=lambda: torch.empty(0, dtype=torch.bool), init=False, repr=False
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0 < self.outside < 1:
+            raise UsageError(f"{self.name}.outside: must be in (0, 1), and is {self.outside}")
+
+    def begin(self, task: Task) -> State | None:
+        """Pretrain, split the trusted samples, and hand over the parameters to start from."""
+        network = self.estimator(task)
+        self._inside = self._split(network, task)
+        return network.state_dict()
+
+    def _split(self, network: nn.Module, task: Task) -> Tensor:
+        """(m,) which trusted samples lie in the support of the training samples.
+
+        Trusted samples in the training set do not count as training samples here: each would
+        vouch for itself.
+        """
+        if task.train is None:
+            raise UsageError(
+                f"train: {self.name} looks for the trusted samples in the whole training set; "
+                "give Objective(…, train=…)"
+            )
+        rows = torch.arange(len(task.train))
+        if task.trusted_places is not None:
+            rows = rows[~torch.isin(rows, task.trusted_places.cpu())]
+        everyone = torch.arange(len(task.trusted))
+        if not self.partition:
+            return self._found(network, task, rows, everyone)
+        given = class_labels(task.train.targets, "train")[rows]
+        labels = class_labels(task.trusted.targets, "trusted")
+        inside = torch.zeros(len(labels), dtype=torch.bool)
+        for label in range(int(labels.max()) + 1):
+            own = labels == label
+            inside[own] = self._found(network, task, rows[given == label], everyone[own])
+        return inside
+
+    def _found(self, network: nn.Module, task: Task, train: Tensor, trusted: Tensor) -> Tensor:
+        """(t,) which of some trusted rows lie in the support of some training rows."""
+        if not len(train) or not len(trusted):
+            return torch.zeros(len(trusted), dtype=torch.bool)
+        assert task.train is not None
+        some = train[torch.linspace(0, len(train) - 1, min(len(train), ROWS)).long()]
+        region = OneClass.fit(self._directions(network, task.train, some), self.outside)
+        return torch.as_tensor(region.inside(self._directions(network, task.trusted, trusted)))
+
+    def _directions(self, network: nn.Module, rows: Rows, index: Tensor) -> NDArray[np.float64]:
+        """(b, d) the hidden outputs of some rows, scaled to length one."""
+        pieces = outputs_in_pieces(network, rows, index, tap=Tap(network, self.layer))
+        hidden = torch.cat([outputs.hidden.double().cpu() for _, outputs in pieces]).numpy()
+        return hidden / np.linalg.norm(hidden, axis=1, keepdims=True).clip(min=1e-12)
+
+    def weigh(self, step: Step) -> Weights:
+        """α w for the training batch (n,), (1 − α) n/m_out for trusted samples outside, else 0."""
+        if step.world.size > 1:
+            raise UsageError(
+                "world: giw trains on the trusted batch of one process; leave world out, or use diw"
+            )
+        inside = self._inside_of(step.trusted)
+        matched = super().weigh(step) if inside.any() else Weights(step.ones())
+        estimate = matched.as_tensor()
+        estimate = normalised(estimate) if self.normalise else estimate
+        share = float(self._inside.double().mean())
+        out = (~inside).to(estimate)
+        trusted = (1 - share) * len(estimate) / out.sum().clamp(min=1) * out
+        return Weights(
+            share * estimate,
+            trusted=trusted,
+            diagnostics={**matched.diagnostics, "share_inside": share},
+            normalise=False,
+            estimate=estimate,
+        )
+
+    def see(self, step: Step) -> tuple[Outputs, Outputs]:
+        """The training batch, and the trusted samples that lie in its support."""
+        train, trusted = super().see(step)
+        inside = self._inside_of(step.trusted).to(trusted.losses.device)
+        return train, replace(trusted, maybe_losses=trusted.losses[inside])
+
+    def _inside_of(self, trusted: Batch) -> Tensor:
+        """(m,) which samples of a trusted batch lie in the training support."""
+        if trusted.index is None:
+            raise UsageError('unit: giw splits trusted samples, not tokens; use unit="sample"')
+        return self._inside[trusted.index.cpu()]
+
+    def state_dict(self) -> dict[str, Any]:
+        """The split of the trusted samples."""
+        return {**super().state_dict(), "inside": self._inside}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Take over what `state_dict` gave."""
+        super().load_state_dict(state)
+        self._inside = state["inside"].cpu()

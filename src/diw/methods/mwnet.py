@@ -1,0 +1,76 @@
+"""Meta-Weight-Net (Shu et al. 2019): a small network that learns to weigh losses."""
+
+from collections.abc import Mapping
+from copy import deepcopy
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import torch
+from torch import nn
+
+from diw.errors import UsageError
+from diw.methods.base import Method
+from diw.step.batch import Weights
+from diw.step.step import Step
+
+
+@dataclass(kw_only=True)
+class MwNet(Method):
+    """Weighs each sample by a learned function of its loss.
+
+    Shu et al. 2019: w_i = V(ℓ_i; Θ), V a perceptron with one hidden layer. In each step the network
+    being trained is moved as the weights would move it, θ' = θ − (α/n) Σ w_i ∇ℓ_i, and Θ goes down
+    the gradient of the trusted loss at θ',
+
+        ∂L_trusted(θ')/∂Θ = −(α/n) Σ_i ⟨∇L_trusted(θ'), ∇ℓ_i⟩ ∂w_i/∂Θ.
+
+    All n products come from one directional derivative of the training losses.
+    """
+
+    name: ClassVar[str] = "mwnet"
+
+    look_ahead: float = 0.05
+    """α, the length of the step that is tried: a learning rate on the mean loss."""
+    hidden: int = 100
+    """Width of the hidden layer."""
+    lr: float = 1e-3
+    """Learning rate of V, by Adam."""
+
+    _net: nn.Module = field(init=False, repr=False)
+    _adam: torch.optim.Optimizer = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        for name in ("look_ahead", "hidden", "lr"):
+            if not getattr(self, name) > 0:
+                raise UsageError(f"mwnet.{name}: must be positive, and is {getattr(self, name)}")
+        with torch.random.fork_rng(devices=()):  # pyright: ignore[reportUnknownMemberType]
+            torch.default_generator.manual_seed(0)
+            layers = nn.Linear(1, self.hidden), nn.ReLU(), nn.Linear(self.hidden, 1), nn.Sigmoid()
+            self._net = nn.Sequential(*layers).double()
+        self._adam = torch.optim.Adam(self._net.parameters(), lr=self.lr, weight_decay=1e-4)
+
+    def weigh(self, step: Step) -> Weights:
+        """V(ℓ), (n,), after V has moved."""
+        if step.world.size > 1:
+            raise UsageError(
+                "world: mwnet learns from one process's batch; leave world out, or use diw"
+            )
+        losses = step.seen_train.losses.detach().cpu().double().unsqueeze(1)
+        with torch.enable_grad():
+            tried = self._net(losses).squeeze(1)
+        moved = step.moved(tried.detach().to(step.ones()) / len(tried), self.look_ahead)
+        aligned = step.loss_jvp(step.trusted_gradient(moved)).cpu().double()
+        self._adam.zero_grad()
+        tried.backward(-self.look_ahead / len(tried) * aligned)
+        self._adam.step()
+        with torch.no_grad():
+            return Weights(self._net(losses).squeeze(1).to(step.ones()))
+
+    def state_dict(self) -> dict[str, Any]:
+        """V, and what Adam keeps of it."""
+        return deepcopy({"net": self._net.state_dict(), "adam": self._adam.state_dict()})
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Take over what `state_dict` gave."""
+        self._net.load_state_dict(state["net"])
+        self._adam.load_state_dict(deepcopy(state["adam"]))

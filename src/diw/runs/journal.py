@@ -1,0 +1,240 @@
+"""The files of a run that grow by the epoch, and how much of them a checkpoint counts on.
+
+`metrics.jsonl` gets a line, `weights.npy` and `losses.npy` a row per epoch. They are on the disk
+before the checkpoint that counts on them is written, and the checkpoint holds their sizes and
+checksums (`marks`). Resuming compares what is there with these, and cuts off what came after.
+"""
+
+import hashlib
+import io
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from diw.errors import DamageError
+from diw.runs.files import Fingerprint, append, sync_folder
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+METRICS = "metrics.jsonl"
+WEIGHTS = "weights.npy"
+LOSSES = "losses.npy"
+
+LARGEST = 65504.0
+"""Of float16: larger losses are kept as this."""
+
+Row = dict[str, Any]
+"""One epoch's metrics: `epoch` counts from 1."""
+
+
+def metrics_line(row: Row) -> bytes:
+    """One epoch as a line of `metrics.jsonl`."""
+    return (json.dumps(row, allow_nan=False) + "\n").encode()
+
+
+class Journal:
+    """Adds epochs to the records of a run.
+
+    Rows are written plainly, not through a memory map: a full disk is then an error that can be
+    reported, where a map would kill the process.
+
+    Args:
+        folder: The run's.
+        epochs: How many there will be.
+        samples: n, the length of a row of weights or losses.
+    """
+
+    def __init__(self, folder: Path, epochs: int, samples: int) -> None:
+        self._metrics = _Growing(folder / METRICS)
+        self._weights = _Array(folder / WEIGHTS, epochs, samples)
+        self._losses = _Array(folder / LOSSES, epochs, samples)
+
+    def append(
+        self,
+        row: Row,
+        weights: "NDArray[np.floating[Any]] | None" = None,
+        losses: "NDArray[np.floating[Any]] | None" = None,
+    ) -> None:
+        """Add one finished epoch; `weights` and `losses` (n,) are kept as float16. All is synced.
+
+        Losses are left out of a run that an older version began without them.
+        """
+        begun = self._metrics.size > 0
+        if weights is not None:
+            self._weights.add(weights)
+        if losses is not None and (self._losses.size or not begun):
+            self._losses.add(losses.clip(max=LARGEST))
+        self._metrics.append(metrics_line(row))
+
+    def close(self) -> None:
+        """Make the arrays whole where a run ended before its last epoch: readable by `np.load`."""
+        self._weights.close()
+        self._losses.close()
+
+    @property
+    def _files(self) -> "tuple[_Growing, ...]":
+        return self._metrics, self._weights, self._losses
+
+    @property
+    def marks(self) -> dict[str, Fingerprint]:
+        """What the files hold now, for the checkpoint that counts on it."""
+        return {file.path.name: file.mark for file in self._files if file.size}
+
+    def cut(self, marks: Mapping[str, Fingerprint]) -> None:
+        """Cut the files back to what `marks` says; a `DamageError` where they do not hold that."""
+        for file in self._files:
+            file.check(marks.get(file.path.name))
+        for file in self._files:
+            file.cut()
+
+    def marks_of_epochs(self, epochs: int) -> dict[str, Fingerprint]:
+        """What the files would hold after `epochs` epochs, read from them.
+
+        For checkpoints from before they had marks, when `weights.npy` had its full size from
+        the start. Lines or rows that are missing are a `DamageError`.
+        """
+        content = self._metrics.read()
+        rows = parse_metrics(content)
+        if len(rows) < epochs:
+            raise DamageError(
+                f"{self._metrics.path}: is damaged: {len(rows)} of {epochs} epochs can be read"
+            )
+        lines = content.splitlines(keepends=True)[:epochs]
+        marks = {METRICS: _mark(b"".join(lines))}
+        if self._weights.path.exists():
+            header = self._weights.header
+            size = len(header) + epochs * self._weights.row_bytes
+            content = self._weights.read()[:size]
+            if len(content) < size or not content.startswith(header):
+                raise DamageError(f"{self._weights.path}: is damaged")
+            marks[WEIGHTS] = _mark(content)
+        return marks
+
+
+class _Growing:
+    """A file that only grows, with the checksum of what it holds."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.size = 0
+        self._digest = hashlib.sha256()
+
+    @property
+    def mark(self) -> Fingerprint:
+        return {"size": self.size, "sha256": self._digest.hexdigest()}
+
+    def append(self, content: bytes) -> None:
+        append(self.path, content)
+        self._digest.update(content)
+        self.size += len(content)
+
+    def read(self) -> bytes:
+        return self.path.read_bytes() if self.path.exists() else b""
+
+    def check(self, mark: Fingerprint | None) -> None:
+        """Refuse a file that does not begin with what `mark` says, and remember where that ends."""
+        size = 0 if mark is None else int(mark["size"])
+        digest = hashlib.sha256()
+        held = 0
+        if size and self.path.exists():
+            with self.path.open("rb") as file:
+                first = self._first(file)
+                digest.update(first)
+                held = len(first)
+                while held < size and (piece := file.read(min(1 << 20, size - held))):
+                    digest.update(piece)
+                    held += len(piece)
+        if held < size:
+            raise DamageError(f"{self.path}: holds {held:,} of the {size:,} bytes written")
+        if mark is not None and digest.hexdigest() != mark["sha256"]:
+            raise DamageError(f"{self.path}: is damaged: its checksum is wrong")
+        self.size, self._digest = size, digest
+
+    def _first(self, file: BinaryIO) -> bytes:
+        """What the file begins with as it was appended, where that is no longer in it."""
+        return b""
+
+    def cut(self) -> None:
+        """Cut off what was written after the mark that was checked."""
+        if not self.path.exists():
+            return
+        if not self.size:
+            self.path.unlink()
+            sync_folder(self.path.parent)
+        elif self.path.stat().st_size > self.size:
+            with self.path.open("rb+") as file:
+                file.truncate(self.size)
+                os.fsync(file.fileno())
+
+
+class _Array(_Growing):
+    """A `.npy` file of float16 that grows by rows; its header has all rows from the start."""
+
+    def __init__(self, path: Path, rows: int, columns: int) -> None:
+        super().__init__(path)
+        self.header = _npy_header((rows, columns))
+        self.row_bytes = 2 * columns
+        self._columns = columns
+
+    def add(self, values: "NDArray[np.floating[Any]]") -> None:
+        content = values.astype("<f2").tobytes()
+        self.append(content if self.size else self.header + content)
+
+    def close(self) -> None:
+        """Let the header say how many rows there are. It keeps its length, as NumPy provides."""
+        if self.size:
+            self._write_header(self._closed())
+
+    def cut(self) -> None:
+        super().cut()
+        if self.size:  # killed between `close` and the end of the run
+            self._write_header(self.header)
+
+    def _closed(self) -> bytes:
+        rows = (self.path.stat().st_size - len(self.header)) // self.row_bytes
+        return _npy_header((rows, self._columns))
+
+    def _first(self, file: BinaryIO) -> bytes:
+        """The header as it was, if it is that or a closed one; otherwise what is there counts."""
+        if file.read(len(self.header)) in (self.header, self._closed()):
+            return self.header
+        file.seek(0)
+        return b""
+
+    def _write_header(self, header: bytes) -> None:
+        with self.path.open("rb+") as file:
+            if file.read(len(header)) != header:
+                file.seek(0)
+                file.write(header)
+                os.fsync(file.fileno())
+
+
+def parse_metrics(content: bytes) -> list[Row]:
+    """The epochs in `metrics.jsonl`, from 1 on, up to a line that is not the next epoch."""
+    rows: list[Row] = []
+    for line in content.splitlines():
+        try:
+            row = json.loads(line.decode())
+        except (ValueError, RecursionError):
+            break
+        if not isinstance(row, dict) or row.get("epoch") != len(rows) + 1:
+            break
+        rows.append(row)
+    return rows
+
+
+def _mark(content: bytes) -> Fingerprint:
+    return {"size": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+
+
+def _npy_header(shape: tuple[int, int]) -> bytes:
+    import numpy as np
+
+    file = io.BytesIO()
+    described = {"descr": "<f2", "fortran_order": False, "shape": shape}
+    np.lib.format.write_array_header_1_0(file, described)
+    return file.getvalue()

@@ -1,0 +1,77 @@
+"""Files that are whole or not there, and whose damage shows."""
+
+import os
+import resource
+import stat
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from diw.errors import DamageError
+from diw.runs import replacing, unseal, write_sealed, write_text
+from diw.runs.files import append
+
+
+@contextmanager
+def disk_full_beyond(size: int) -> Iterator[None]:
+    """No file may grow beyond `size` bytes: as on a full disk, writing fails without a name."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def test_a_full_disk_is_reported_with_the_name_of_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "report.html"
+    path.write_text("old")
+    with disk_full_beyond(1000), pytest.raises(OSError) as caught:
+        write_text(path, "x" * 5000)
+    assert caught.value.filename == str(path)
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+    with disk_full_beyond(1000), pytest.raises(OSError) as caught:
+        append(tmp_path / "metrics.jsonl", b"x" * 5000)
+    assert caught.value.filename == str(tmp_path / "metrics.jsonl")
+
+
+def test_what_a_killed_writer_left_is_removed_and_what_a_living_one_writes_is_not(tmp_path) -> None:
+    program = (
+        "import os, sys; from pathlib import Path; from diw.runs import replacing\n"
+        "with replacing(Path(sys.argv[1])) as temporary: os._exit(9)\n"
+    )
+    path = tmp_path / "a [1].json"
+    subprocess.run([sys.executable, "-c", program, str(path)], check=False)
+    (left,) = tmp_path.iterdir()
+    living = left.with_name(left.name.rpartition("-")[0] + f"-{os.getppid()}.tmp")
+    living.write_text("half")
+    write_text(path, "{}")
+    assert sorted(tmp_path.iterdir()) == sorted([path, living])
+
+
+def test_files_are_as_readable_as_their_neighbours(tmp_path: Path) -> None:
+    """Some libraries make files that only their owner may read."""
+    (tmp_path / "neighbour").write_text("")
+    with replacing(tmp_path / "model") as temporary:
+        temporary.unlink()
+        os.close(os.open(temporary, os.O_CREAT | os.O_WRONLY, 0o600))
+    modes = {stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir()}
+    assert len(modes) == 1
+
+
+def test_a_sealed_file_shows_every_changed_or_missing_byte(tmp_path: Path) -> None:
+    path = tmp_path / "sealed"
+    write_sealed(path, b"content\nof two lines")
+    stored = path.read_bytes()
+    assert unseal(path, stored) == b"content\nof two lines"
+    for place in range(len(stored)):
+        flipped = bytearray(stored)
+        flipped[place] ^= 1
+        for wrong in (bytes(flipped), stored[:place]):
+            with pytest.raises(DamageError, match="sealed: is damaged"):
+                unseal(path, wrong)
