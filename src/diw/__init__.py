@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from diw._version import __version__
+from diw.deprecated import NAMES, warn
 
 if TYPE_CHECKING:
     from diw import matching, methods
@@ -72,8 +73,11 @@ def __getattr__(name: str) -> Any:
     home = _HOME.get(name, _WITH_EXTRA.get(name))
     if home is not None:
         return getattr(import_module(home), name)
-    if name in ("matching", "methods", "weighting"):
+    if name in ("matching", "methods"):
         return import_module(f"diw.{name}")
+    if name in NAMES:
+        warn(f"diw.{name}", f"diw.{NAMES[name]}")
+        return getattr(import_module("diw"), NAMES[name])
     raise AttributeError(f"module 'diw' has no attribute {name!r}")
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from diw.auditing import Diagnosis, diagnose_data
+from diw.auditing.diagnosis import Diagnosis, diagnose_data
 from diw.auditing.result import Audit
 from diw.auditing.witness import second_opinion
 from diw.errors import UsageError
