@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from diw.auditing import Diagnosis
+from diw.auditing.diagnosis import Diagnosis
 from diw.experiments.places import Place
 from diw.metrics import auroc, average_precision
 from diw.reports.suspicion import Floats, Ints

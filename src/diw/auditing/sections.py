@@ -2,7 +2,7 @@
 
 from html import escape
 
-from diw.auditing import Diagnosis
+from diw.auditing.diagnosis import Diagnosis
 from diw.reports.table import Cell, Column, Table, make_table, text_cell, to_html
 
 MANY = 20
