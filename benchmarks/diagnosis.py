@@ -17,7 +17,7 @@ from diw.auditing import Diagnosis, diagnose_data
 from diw.auditing.diagnosis import NOISE, PRIOR
 from diw.data import Bundle, load
 from diw.data.split import make_split
-from diw.runs import write_json
+from diw.files import write_json
 
 RESULTS = Path(__file__).parent / "results" / "diagnosis.json"
 

@@ -30,9 +30,10 @@ from diw.data.split import Split
 from diw.experiments.execute import execute
 from diw.experiments.learners import all_trusted, as_arrays, learners
 from diw.experiments.sources import load_split, with_method
+from diw.files import write_json
 from diw.metrics import auroc
 from diw.reports.summary import settled_weights, summarise
-from diw.runs import RunSpec, write_json
+from diw.runs import RunSpec
 from diw.runs.spec import DEFAULT_METHOD
 
 RESULTS = Path(__file__).parent / "results" / "does-it-pay.json"

@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 
 from benchmarks.measuring import Times, machine, take_turns
+from diw.files import write_json
 from diw.matching import kmm
 from diw.matching.ratios import NARROWER, PENALTIES, WIDTHS
 from diw.matching.width import width
-from diw.runs import write_json
 
 RESULTS = Path(__file__).parent / "results" / "estimators.json"
 

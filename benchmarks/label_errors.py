@@ -26,9 +26,10 @@ from diw.data.split import Split
 from diw.experiments.execute import execute
 from diw.experiments.learners import learners
 from diw.experiments.sources import load_split, with_method
+from diw.files import write_json
 from diw.metrics import auroc, average_precision
 from diw.models import make_model
-from diw.runs import RunSpec, write_json
+from diw.runs import RunSpec
 from diw.runs.spec import DEFAULT_METHOD
 
 RESULTS = Path(__file__).parent / "results" / "label-errors.json"

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from benchmarks import matching_grid, matching_large, matching_minibatch
 from benchmarks.measuring import Row, machine, print_table
-from diw.runs import write_json
+from diw.files import write_json
 
 RESULTS = Path(__file__).parent / "results" / "matching.json"
 

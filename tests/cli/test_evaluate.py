@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from diw.cli.evaluate import class_table, confusion_table
-from diw.predicting import Scores
+from diw.training import Scores
 from tests.own_data import TRAIN, diw, done, refused, write_csv, write_images, write_npz
 
 

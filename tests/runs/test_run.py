@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from diw.errors import UsageError
-from diw.runs import Journal, Recipe, Run, RunSpec, find_runs, replacing, spec_hash, write_json
+from diw.files import replacing, write_json
+from diw.runs import Journal, Recipe, Run, RunSpec, find_runs, spec_hash
 
 
 def test_the_hash_is_of_the_content_not_of_its_order() -> None:

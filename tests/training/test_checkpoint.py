@@ -9,9 +9,9 @@ import pytest
 import torch
 
 from diw.errors import DamageError, DIWWarning
-from diw.runs import unseal
+from diw.files import unseal
 from tests.problems import killed_at_record, tiny_training
-from tests.runs.test_files import disk_full_beyond
+from tests.test_files import disk_full_beyond
 from tests.training.test_loop import assert_same, results
 
 

@@ -43,7 +43,8 @@ def test_the_kept_network_is_that_of_the_chosen_epoch(tmp_path: Path) -> None:
     rows = training.run.metrics()
     kept = kept_epoch([row["selection_loss"] for row in rows])
     assert len(rows) == 8 or len(rows) - kept == 3
-    assert evaluate(training.model, training.split.test).items() <= rows[kept - 1].items()
+    scores = evaluate(training.model, training.split.test)
+    assert scores.as_row().items() <= rows[kept - 1].items()
     again = choosing(tmp_path / "again", epochs=8)
     for epoch in range(1, kept + 1):
         again.train_epoch(epoch)

@@ -12,7 +12,7 @@ from diw.auditing.witness import second_opinion
 from diw.errors import UsageError
 from diw.experiments.exporting import check_files
 from diw.experiments.sources import load_split, training_places
-from diw.predicting import Predictor
+from diw.predict import Predictor
 from diw.reports.summary import chosen_epoch
 from diw.reports.suspicion import (
     Floats,

@@ -8,9 +8,10 @@ from diw.auditing.result import Audit
 from diw.auditing.samples import Samples, shown_samples
 from diw.errors import UsageError
 from diw.experiments.places import is_own
+from diw.files import write_text
 from diw.reports.closer import Highlights, Suspect, closest_run
 from diw.reports.comparison import Comparison
-from diw.runs import Run, write_text
+from diw.runs import Run
 
 FIRST = 12
 MOST_CELLS = 8

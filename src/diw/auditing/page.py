@@ -14,9 +14,10 @@ import numpy as np
 from diw.auditing.result import Audit
 from diw.auditing.samples import Samples, shown_samples
 from diw.auditing.sections import diagnosis_section
+from diw.files import write_text
 from diw.reports.page import html_page, inline_policy, script_json
 from diw.reports.words import count, data_title
-from diw.runs import Run, spec_hash, write_text
+from diw.runs import Run, spec_hash
 
 BINS = 50
 

@@ -142,7 +142,7 @@ class Audit:
         Args:
             doubtful: The doubtful trusted samples instead.
         """
-        from diw.predicting.files import plain_text
+        from diw.files import plain_text
 
         out = io.StringIO()
         table = csv.writer(out, lineterminator="\n")

@@ -62,7 +62,7 @@ def audit(
     """
     from diw.auditing.audit import audit as audit_labels
     from diw.auditing.page import write_page
-    from diw.runs import write_text
+    from diw.files import write_text
 
     found = find_run(run)
     result = audit_labels(found, device=read_device(device), model=model, trust_model=trust_model)

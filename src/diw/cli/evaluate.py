@@ -12,7 +12,7 @@ from diw.runs import Run, find_run
 
 if TYPE_CHECKING:
     from diw.data import Dataset
-    from diw.predicting import Scores
+    from diw.training import Scores
 
 EXAMPLES = """
 \b

@@ -35,10 +35,9 @@ def export_weights(run: Path, out: Path, model: str | None, device: str) -> None
 
     from diw.auditing.audit import audit
     from diw.experiments.exporting import training_rows
-    from diw.predicting import Predictor
-    from diw.predicting.files import plain_text
+    from diw.files import plain_text, replacing
+    from diw.predict import Predictor
     from diw.reports.summary import settled_weights
-    from diw.runs import replacing
 
     if out.suffix.lower() != ".csv":
         raise UsageError(f"out: cannot write {out.name}; choose a .csv file")

@@ -14,7 +14,7 @@ from diw.errors import UsageError
 
 if TYPE_CHECKING:
     from diw.data import Note
-    from diw.predicting import Predictor
+    from diw.predict import Predictor
     from diw.reports.closer import Highlights
     from diw.runs import Run
 
@@ -127,7 +127,7 @@ class NetworkOptions:
 
     def predictor(self, run: "Run") -> "Predictor":
         """The run's network."""
-        from diw.predicting import Predictor
+        from diw.predict import Predictor
 
         where = read_device(self.device)
         return Predictor.load(run, where, model=self.model, trust_model=self.trust_model)
@@ -151,7 +151,7 @@ def network_options(command: Callable[..., None]) -> Callable[..., None]:
 def write_results(json_file: Path | None, content: object) -> None:
     """Write `content` where `--json` says, if it says so."""
     if json_file is not None:
-        from diw.runs import write_json
+        from diw.files import write_json
 
         write_json(json_file, content)
 

@@ -35,7 +35,7 @@ def predict(run: Path, file: Path, out: Path, network: NetworkOptions) -> None:
     training data were; any labels in it are ignored. Data larger than
     memory (.npy, a folder of images) are read batch by batch.
     """
-    from diw.predicting import check_format, write_predictions
+    from diw.predict import check_format, write_predictions
 
     check_format(out)
     writable_file(out, "out")

@@ -205,9 +205,9 @@ def _in_parts(
     import numpy as np
 
     from diw.data.streams import find_parts, moments_of, standardised, with_places
+    from diw.files import replacing
     from diw.matching.options import Options
     from diw.matching.streamed import kmm_in_parts, one_by_one
-    from diw.runs import replacing
 
     if out.suffix.lower() != ".npy":
         raise UsageError(f"out: rows that are read in parts get weights as .npy, not {out.name}")
@@ -283,7 +283,7 @@ def _write(path: Path, weights: "NDArray[Any]") -> None:
     """The weights in the order of the training rows; the file appears when it is whole."""
     import numpy as np
 
-    from diw.runs import replacing
+    from diw.files import replacing
 
     with replacing(path) as temporary, temporary.open("wb") as file:
         match path.suffix.lower():

@@ -15,7 +15,6 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from diw.arrayfiles import Archive, map_array
 from diw.data.dataset import as_float
 from diw.data.encoding import (
     FARTHEST,
@@ -27,6 +26,7 @@ from diw.data.encoding import (
 )
 from diw.data.notes import Note
 from diw.errors import UsageError
+from diw.files import Archive, map_array
 
 _CHUNK = 1 << 22
 """Numbers read at a time: an array may be larger than memory."""

@@ -10,10 +10,11 @@ import torch
 from diw.errors import UsageError
 from diw.experiments.exporting import write_rows
 from diw.experiments.sources import load_bundle, load_split
+from diw.files import write_json
 from diw.methods import make
 from diw.models import default_model, make_model
-from diw.predicting import write_encoding
-from diw.runs import Run, RunSpec, holding, is_held, spec_hash, write_json
+from diw.predict import write_encoding
+from diw.runs import Run, RunSpec, holding, is_held, spec_hash
 from diw.step.world import LOCAL, World
 from diw.training import Training, make_observers
 

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from diw.errors import UsageError
 from diw.experiments.places import Place
 from diw.experiments.sources import load_bundle, load_split, stamp, training_places
-from diw.predicting import Predictor
-from diw.runs import ROWS, Run, RunSpec, write_text
+from diw.files import write_text
+from diw.predict import Predictor
+from diw.runs import ROWS, Run, RunSpec
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,8 @@ from diw.errors import UsageError
 from diw.experiments.catalogue import Experiment, Scale
 from diw.experiments.kept import NEED_ARRAYS
 from diw.experiments.plan import PlannedCell, cell_json, plan
-from diw.runs import EXPERIMENT, RunSpec, write_json
+from diw.files import write_json
+from diw.runs import EXPERIMENT, RunSpec
 
 AXES = {"method": "method", "noise": "shift", "shift": "shift", "data": "data", "seed": "seed"}
 """The axes of `--only`; noise is another name of shift."""

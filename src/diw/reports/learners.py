@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from diw.errors import UsageError
+from diw.files import write_json
 from diw.reports.comparison import VERDICTS, Comparison, setting_key
 from diw.reports.statistics import standings
 from diw.reports.table import (
@@ -20,7 +21,7 @@ from diw.reports.table import (
     number_cell,
     text_cell,
 )
-from diw.runs import spec_hash, write_json
+from diw.runs import spec_hash
 
 FILE = "learners.json"
 OF = " of "

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from diw._version import __version__
+from diw.files import write_text
 from diw.reports.closer import Highlights, classes_section, suspects_section
 from diw.reports.comparison import Comparison, compare_table, finding, runs_table
 from diw.reports.figures import WEIGHTS_LEGEND, Chart, accuracy_chart, ess_chart, weight_charts
@@ -21,7 +22,6 @@ from diw.reports.learners import Learners, learners_table
 from diw.reports.palette import Look, looks
 from diw.reports.table import to_html
 from diw.reports.words import count, data_title, describe
-from diw.runs import write_text
 
 HOW_TO_READ = """
 <dl>

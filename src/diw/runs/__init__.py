@@ -1,7 +1,6 @@
 """What a run is asked (`RunSpec`, `Recipe`) and what it leaves on disk (`Run`); free of torch."""
 
 from diw.runs.experiment import EXPERIMENT, RUNS, Published
-from diw.runs.files import replacing, unseal, write_json, write_sealed, write_text
 from diw.runs.journal import Journal, Row
 from diw.runs.lock import LOCK, holding, is_held
 from diw.runs.run import PRETRAINING, ROWS, Run, find_run, find_runs
@@ -24,10 +23,5 @@ __all__ = [
     "find_runs",
     "holding",
     "is_held",
-    "replacing",
     "spec_hash",
-    "unseal",
-    "write_json",
-    "write_sealed",
-    "write_text",
 ]

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from diw.errors import DamageError
-from diw.runs.files import Fingerprint, append, sync_folder
+from diw.files import Fingerprint, append, sync_folder
 
 if TYPE_CHECKING:
     import numpy as np

@@ -38,7 +38,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from diw.errors import DamageError, UsageError, one_line
-from diw.runs.files import append, remove_temporaries, replacing, sync_folder, write_json
+from diw.files import append, remove_temporaries, replacing, sync_folder, write_json
 from diw.runs.journal import LOSSES, METRICS, WEIGHTS, Row, metrics_line, parse_metrics
 from diw.runs.seal import DONE, read_seal, seal
 from diw.runs.spec import RunSpec
@@ -241,7 +241,7 @@ class Run:
 
     def arrays(self, name: str) -> "dict[str, NDArray[Any]]":
         """What `write_arrays` kept under `name`; empty where nothing was."""
-        from diw.arrayfiles import read_archive
+        from diw.files import read_archive
 
         path = self.verified(f"{name}.npz")
         return read_archive(path) if path.exists() else {}

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from diw.errors import DamageError, RunError, UsageError, one_line
-from diw.runs.files import Fingerprint, fingerprint, write_json
+from diw.files import Fingerprint, fingerprint, write_json
 
 DONE = "done"
 

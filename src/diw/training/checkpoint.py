@@ -14,7 +14,8 @@ from typing import Any
 import torch
 
 from diw.errors import DamageError, DIWWarning, one_line
-from diw.runs import Run, replacing, unseal, write_sealed
+from diw.files import replacing, unseal, write_sealed
+from diw.runs import Run
 
 State = dict[str, Any]
 

@@ -16,18 +16,18 @@ from torch import Tensor, nn
 from diw.data import Dataset
 from diw.data.split import Split
 from diw.errors import RunError, UsageError, one_line
+from diw.files import replacing
 from diw.methods import Method, make
 from diw.objective import Objective, Result
-from diw.runs import PRETRAINING, Journal, Recipe, Row, Run, replacing
+from diw.runs import PRETRAINING, Journal, Recipe, Row, Run
 from diw.seeding import derive, torch_generator
 from diw.step.batch import Batch, Criterion
 from diw.step.criteria import cross_entropy
 from diw.step.world import LOCAL, World
 from diw.training.checkpoint import State, resume, save_checkpoint
-from diw.training.evaluate import confusion, evaluate
+from diw.training.evaluate import Selection, evaluate
 from diw.training.observers import Observer
 from diw.training.optimizing import Tally, make_optimizer, weight_metrics
-from diw.training.selection import Selection
 
 
 @dataclass
@@ -100,7 +100,7 @@ class Training:
                 watched = self.selection.after_epoch(self.model) if self.selection else {}
                 self.epoch = epoch
                 if journal is not None:
-                    row |= evaluate(self.model, self.split.test) | watched
+                    row |= evaluate(self.model, self.split.test).as_row() | watched
                     self.seconds += time.perf_counter() - started
                     self._record(journal, row, weights, losses)
             if self.selection is not None:
@@ -109,7 +109,7 @@ class Training:
                 for observer in self.observers:
                     observer.at_end(self.model, self.run)
         if journal is not None:
-            counts = confusion(self.model, self.split.test).numpy()
+            counts = evaluate(self.model, self.split.test).confusion
             self.run.write_arrays("confusion", counts=counts)
             self._write_model()
             journal.close()

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from diw.files import replacing
 from diw.reports.palette import COLOURS, INK, MUTED, RULE
-from diw.runs import replacing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

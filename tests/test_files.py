@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 
 from diw.errors import DamageError
-from diw.runs import replacing, unseal, write_sealed, write_text
-from diw.runs.files import append
+from diw.files import append, replacing, unseal, write_sealed, write_text
 
 
 @contextmanager
@@ -42,7 +41,7 @@ def test_a_full_disk_is_reported_with_the_name_of_the_file(tmp_path: Path) -> No
 
 def test_what_a_killed_writer_left_is_removed_and_what_a_living_one_writes_is_not(tmp_path) -> None:
     program = (
-        "import os, sys; from pathlib import Path; from diw.runs import replacing\n"
+        "import os, sys; from pathlib import Path; from diw.files import replacing\n"
         "with replacing(Path(sys.argv[1])) as temporary: os._exit(9)\n"
     )
     path = tmp_path / "a [1].json"
