@@ -72,7 +72,9 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         write_csv(Path(f"{name}.csv"), rows, seed)
     write_csv(Path("new.csv"), 10, 3, labels=False)
     given = Path("train.csv").read_text().splitlines()[1].split(",")[-1]
-    Path("corrections.csv").write_text(f"file,row,label,mark,correct\ntrain.csv,0,{given},right,\n")
+    Path("corrections.csv").write_text(
+        f"file,row,label,mark,correct,content\ntrain.csv,0,{given},right,,\n"
+    )
     for name, rows in {"losses": 50, "trusted_losses": 20}.items():
         np.save(f"{name}.npy", np.random.default_rng(rows).exponential(size=rows))
     Path("folder").mkdir()

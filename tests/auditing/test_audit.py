@@ -110,13 +110,23 @@ def test_samples_can_be_left_out(here: Path, tmp_path: Path) -> None:
 
 def test_corrections_are_applied_and_said(here: Path, tmp_path: Path) -> None:
     rows = diw.audit("model").rows(3)
+    done("audit", "model", "--out", tmp_path, "--device", "cpu")
+    page = (tmp_path / "audit.html").read_text()
+    content = json.loads(page.split('id="audit">')[1].split("</script>")[0])
     marks = [("wrong", rows[0]["suggested"]), ("drop", ""), ("right", "")]
     lines = [
-        f"train.csv,{row['row']},{row['label']},{mark},{correct}"
-        for row, (mark, correct) in zip(rows, marks, strict=True)
+        f"train.csv,{row['row']},{row['label']},{mark},{correct},{shown['content']}"
+        for row, (mark, correct), shown in zip(rows, marks, content["rows"], strict=False)
     ]
     file = tmp_path / "corrections.csv"
-    file.write_text("\n".join(["file,row,label,mark,correct", *lines]) + "\n")
+    file.write_text("\n".join(["file,row,label,mark,correct,content", *lines]) + "\n")
+    text = (here / "train.csv").read_text().splitlines(keepends=True)
+    (tmp_path / "train.csv").write_text("".join(text[:1] + text[2:]))  # one row less
+    said = refused(
+        *("train", "--data", tmp_path / "train.csv", "--label", "status", "--corrections", file),
+        *("--trusted", "trusted.csv", "--out", tmp_path / "moved"),
+    )
+    assert "holds something else than the row that was checked" in said
     code, _, said = command(
         *("train", "--data", "train.csv", "--label", "status", "--trusted", "trusted.csv"),
         *("--epochs", "1", "--device", "cpu", "--out", tmp_path / "again", "--corrections", file),

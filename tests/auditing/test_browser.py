@@ -38,7 +38,7 @@ def page_file(tmp_path: Path) -> Path:
     run = Run.create(tmp_path / "run", RunSpec(data="x.csv").as_json())
     shown = Samples(None, ["size"], [[str(row)] for row in range(n)])
     path = tmp_path / "audit.html"
-    path.write_text(render(found, run, shown, n), encoding="utf-8")
+    path.write_text(render(found, run, shown, [""] * n), encoding="utf-8")
     return path
 
 

@@ -1,15 +1,20 @@
+import re
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
-from diw.data import Bundle, Dataset
-from diw.data.corrections import Correction, corrected, read_corrections
+from diw.data import Bundle, Dataset, load
+from diw.data.corrections import Contents, Correction, corrected, read_corrections
 from diw.data.dataset import TensorInputs
+from diw.data.own import Raw, fingerprints, read_raw
 from diw.data.split import Split, make_split
-from diw.errors import UsageError
+from diw.errors import DIWWarning, UsageError
 
-HEAD = "file,row,label,mark,correct\n"
+HEAD = "file,row,label,mark,correct,content\n"
 
 
 @pytest.fixture
@@ -49,6 +54,8 @@ def test_labels_change_and_rows_go(split: Split) -> None:
     [
         (("x.csv", "0"), Correction("b", "right", ""), "its label is 'a', and was 'b'"),
         (("x.csv", "0"), Correction("a", "wrong", "c"), "'c' is not a class"),
+        (("x.csv", "0"), Correction("a", "wrong", "B "), "'B ' is not a class"),
+        (("x.csv", "0"), Correction("a", "wrong", "x" * 200_000), "'x{60}…' is not a class"),
         (("x.csv", "3"), Correction("b", "drop", ""), "is a trusted row"),
         (("y.csv", "0"), Correction("a", "right", ""), "none of their rows .* x.csv, 0"),
     ],
@@ -58,13 +65,113 @@ def test_corrections_of_other_data_are_refused(split: Split, key, one, words: st
         corrected(split, keys(split), {key: one})
 
 
-def test_a_file_is_read(tmp_path: Path) -> None:
-    path = tmp_path / "c.csv"
-    path.write_text(HEAD + '"a,b.png","","x","wrong","y"\nt.csv,3,x,drop,\n', encoding="utf-8")
-    assert read_corrections(path) == {
-        ("a,b.png", ""): Correction("x", "wrong", "y"),
-        ("t.csv", "3"): Correction("x", "drop", ""),
+def test_files_are_known_from_another_folder(split: Split) -> None:
+    marks = {("../here/x.csv", "0"): Correction("a", "wrong", "b")}
+    assert corrected(split, keys(split), marks)[1].startswith("1 labels changed")
+    images = [(f"data/{'ab'[row % 2]}/{row}.png", "") for row in range(12)]
+    marks = {("C:\\\\pictures\\\\a\\\\4.png", ""): Correction("a", "wrong", "b")}
+    assert corrected(split, images, marks)[1].startswith("1 labels changed")
+
+
+def table(path: Path, rows: list[str]) -> tuple[Bundle, Raw]:
+    path.write_text("x,word,label\n" + "\n".join(rows) + "\n")
+    return load(path), read_raw(path, None)
+
+
+def test_corrections_of_rows_that_moved_are_refused(tmp_path: Path) -> None:
+    """Deleting a row of the table once moved every later correction to another row."""
+    rows = [f"{row / 7:.2f},{'pq'[row % 2]},{'ab'[row % 2]}" for row in range(30)]
+
+    def marks_of(lines: list[str], marked: list[int]) -> tuple[Split, dict, Contents]:
+        bundle, raw = table(tmp_path / "t.csv", lines)
+        split = make_split(bundle, trusted=[0, 1, 2, 3], seed=0)
+
+        def contents(places: Sequence[int]) -> list[str]:
+            return fingerprints(bundle.train, split.rows[list(places)].tolist(), raw)
+
+        places = [split.rows.tolist().index(row) for row in marked]
+        known = contents(places)
+        marks = {
+            ("t.csv", str(row)): Correction("ab"[row % 2], "wrong", "ba"[row % 2], content)
+            for row, content in zip(marked, known, strict=True)
+        }
+        return split, marks, contents
+
+    def named(split: Split) -> list[tuple[str, str]]:
+        return [("t.csv", str(row)) for row in split.rows.tolist()]
+
+    split, marks, contents = marks_of(rows, [11, 12, 13])
+    assert corrected(split, named(split), marks, contents)[1].startswith("3 labels changed")
+    for changed in (rows[:4] + rows[6:], rows[::-1], [*rows[:11], "9,p,b", *rows[12:]]):
+        split, _, contents = marks_of(changed, [])
+        with pytest.raises(UsageError, match=r"corrections: t.csv, row 1[123]: holds something el"):
+            corrected(split, named(split), marks, contents)
+    # Rows added at the end, another label, and 1.5 for 1.50 leave what was checked as it was.
+    same = [*[f"{float(row.split(',')[0])}{row[row.index(',') :]}" for row in rows], "3,p,a"]
+    split, _, contents = marks_of(same, [])
+    assert corrected(split, named(split), marks, contents)[1].startswith("3 labels changed")
+
+
+def test_every_kind_of_data_has_fingerprints(tmp_path: Path) -> None:
+    from PIL import Image
+
+    values = np.random.default_rng(0).normal(size=(8, 2))
+    np.savez(tmp_path / "a.npz", X=values, y=np.arange(8) % 2)
+    for row in range(8):
+        (tmp_path / "i" / "ab"[row % 2]).mkdir(parents=True, exist_ok=True)
+        pixels = np.full((5, 5), 9 * row, np.uint8)
+        Image.fromarray(pixels).save(tmp_path / "i" / "ab"[row % 2] / f"{row}.png")
+    bundle, raw = table(tmp_path / "t.csv", [f"{row},p,{'ab'[row % 2]}" for row in range(8)])
+    for read, found in (
+        (bundle, raw),
+        (load(tmp_path / "a.npz"), read_raw(tmp_path / "a.npz", None)),
+        (load(tmp_path / "i"), read_raw(tmp_path / "i", None)),
+        (bundle, None),
+    ):
+        names = fingerprints(read.train, range(8), found)
+        assert len(set(names)) == 8
+        assert all(re.fullmatch("[a-p]{16}", name) for name in names)  # Excel takes 12e4 for 120000
+        assert fingerprints(read.train, [5, 2], found) == [names[5], names[2]]
+
+
+SAVED = 'file,row,label,mark,correct,content\n"a,b.png","",x,wrong,y,aaaa\nt.csv,3,x,drop,,bbbb\n'
+FOUND = {
+    ("a,b.png", ""): Correction("x", "wrong", "y", "aaaa", 2),
+    ("t.csv", "3"): Correction("x", "drop", "", "bbbb", 3),
+}
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        SAVED.encode(),
+        SAVED.replace("\n", "\r\n").encode("utf-8-sig"),
+        SAVED.replace(",", ";").replace('"a;b.png"', '"a,b.png"').encode("utf-8-sig"),
+        SAVED.replace(",", "\t").replace('"a\tb.png"', '"a,b.png"').encode("utf-16"),
+        SAVED.replace("\n", ",,,,\n").encode() + b",,,,,,,,,\n" * 3,
+        b"sep=;\n" + SAVED.replace(",", ";").replace('"a;b.png"', '"a,b.png"').encode(),
+        SAVED.encode() + b"\nt.csv,3.0,x,drop,,bbbb\n",
+        SAVED.replace(",drop,", ",Drop,").encode(),
+    ],
+)
+def test_a_file_is_read_as_the_page_or_a_spreadsheet_saves_it(tmp_path: Path, content) -> None:
+    (tmp_path / "c.csv").write_bytes(content)
+    found = read_corrections(tmp_path / "c.csv")
+    assert {key: replace(one, line=0) for key, one in found.items()} == {
+        key: replace(one, line=0) for key, one in FOUND.items()
     }
+
+
+def test_a_correction_to_the_same_label_is_no_change(tmp_path: Path, split: Split) -> None:
+    (tmp_path / "c.csv").write_text(HEAD + "x.csv,0,a,wrong,a,\nx.csv,1,b,wrong,a,\n")
+    _, words = corrected(split, keys(split), read_corrections(tmp_path / "c.csv"))
+    assert words == "1 labels changed (1 b → a), 0 rows dropped, 1 confirmed"
+
+
+def test_files_without_fingerprints_are_read_with_a_warning(tmp_path: Path) -> None:
+    (tmp_path / "c.csv").write_text("file,row,label,mark,correct\nx.csv,0,a,right,\n")
+    with pytest.warns(DIWWarning, match="no column 'content', by which rows are known again"):
+        read_corrections(tmp_path / "c.csv")
 
 
 @pytest.mark.parametrize(
@@ -72,15 +179,21 @@ def test_a_file_is_read(tmp_path: Path) -> None:
     [
         ("file,row\n", "has no column 'label'"),
         (HEAD, "marks no row"),
-        (HEAD + "a,1,x,maybe,\n", "not 'maybe'"),
-        (HEAD + "a,1,x,wrong,\n", "row 0"),
-        ("\xff", "is not UTF-8 text"),
+        (HEAD + "a,1,x,maybe,,\n", "not 'maybe'"),
+        (HEAD + "a,1,x,wrong,,\n", "line 2"),
+        (HEAD + f"a,1,x,{'y' * 200_000},,\n", "line 2 .* not 'y{60}…' with ''"),
+        (HEAD + f"a,1,x,{'y' * 5_000_000},,\n", "field larger than field limit"),
+        (HEAD + "a,1,x,right,,\nb,2,x,drop,,\na,1,x,wrong,y,\n", "lines 2 and 4 .* about a, row 1"),
+        (HEAD + "a,1,x,right\n", "line 2 has 4 cells, the header 6"),
+        ("\xff", "not UTF-8 text"),
     ],
 )
 def test_a_wrong_file_is_one_line(tmp_path: Path, text: str, words: str) -> None:
     path = tmp_path / "c.csv"
     path.write_bytes(text.encode("latin-1"))
-    with pytest.raises(UsageError, match=words):
+    with pytest.raises(UsageError, match=words) as error:
         read_corrections(path)
+    assert str(error.value).startswith("corrections: ")
+    assert len(str(error.value)) < 300
     with pytest.raises(UsageError, match="No such file"):
         read_corrections(tmp_path / "none.csv")

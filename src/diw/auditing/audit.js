@@ -204,13 +204,13 @@ function drawHistogram() {
 
 function save() {
   const quoted = (text) => '"' + String(text).replaceAll('"', '""') + '"';
-  const lines = ["file,row,label,mark,correct"];
+  const lines = ["file,row,label,mark,correct,content"];
   for (const row of data.rows) {
     const mark = marks[row.key];
     if (!mark) continue;
     const correct = mark.mark === "wrong" ? data.classes[mark.label] : "";
     const cells = [row.file, row.row === null ? "" : row.row, data.classes[row.given], mark.mark];
-    lines.push([...cells, correct].map(quoted).join(","));
+    lines.push([...cells, correct, row.content].map(quoted).join(","));
   }
   const file = new Blob([lines.join("\n") + "\n"], { type: "text/csv" });
   const link = element("a", { href: URL.createObjectURL(file), download: "corrections.csv" });

@@ -4,6 +4,7 @@ It needs no network, and its Content-Security-Policy allows none. Its marks are 
 and saved as `corrections.csv`.
 """
 
+from collections.abc import Sequence
 from html import escape
 from importlib.resources import files
 from pathlib import Path
@@ -14,6 +15,7 @@ import numpy as np
 from diw.auditing.result import Audit
 from diw.auditing.samples import Samples, shown_samples
 from diw.auditing.sections import diagnosis_section
+from diw.experiments.sources import training_contents
 from diw.files import write_text
 from diw.reports.page import html_page, inline_policy, script_json
 from diw.reports.words import count, data_title
@@ -34,16 +36,18 @@ def write_page(found: Audit, run: Run, path: Path, *, top: int = 500, samples: b
     """
     places = found.order[:top]
     shown = shown_samples(run, places) if samples else Samples(None, [], None)
-    write_text(path, render(found, run, shown, len(places)))
+    contents = training_contents(run.spec)(places.tolist())
+    write_text(path, render(found, run, shown, contents))
 
 
-def render(found: Audit, run: Run, shown: Samples, top: int) -> str:
-    """The page's HTML; `shown` are the `top` worst samples."""
+def render(found: Audit, run: Run, shown: Samples, contents: Sequence[str]) -> str:
+    """The page's HTML; `shown` are the worst samples, `contents` their fingerprints."""
+    top = len(contents)
     data = data_title(run.spec.data)
     table = "" if shown.images is not None else " table"
     scripts = _asset("audit.js")
     style = _asset("audit.css")
-    content = script_json(_content(found, run, shown, top))
+    content = script_json(_content(found, run, shown, contents))
     header = f"""<p class="kicker">diw audit</p>
 <h1>Which labels of {escape(Path(data).name)} look wrong?</h1>
 <p class="finding">{escape(finding(found))}</p>
@@ -161,16 +165,18 @@ def _chooser(name: str, title: str, classes: tuple[str, ...]) -> str:
     return f'<label>{title} <select id="{name}">{every}{options}</select></label>'
 
 
-def _content(found: Audit, run: Run, shown: Samples, top: int) -> dict[str, Any]:
+def _content(found: Audit, run: Run, shown: Samples, contents: Sequence[str]) -> dict[str, Any]:
     """What the page's script reads."""
     rows: list[dict[str, Any]] = []
-    for place, row in zip(found.order[:top].tolist(), found.rows(top), strict=True):
+    places = found.order[: len(contents)].tolist()
+    for place, row, content in zip(places, found.rows(len(places)), contents, strict=True):
         probability = row["probability"]
         rows.append(
             {
                 "key": f"{row['file']}\n{'' if row['row'] is None else row['row']}",
                 "file": row["file"],
                 "row": row["row"],
+                "content": content,
                 "given": int(found.labels[place]),
                 "suggested": int(found.suggested[place]),
                 "probability": None if np.isnan(probability) else probability,

@@ -4,6 +4,7 @@ What is learned from the training file (means, categories, class names) is
 part of the run: a later prediction must not standardise by its own file.
 """
 
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
@@ -108,9 +109,10 @@ class Encoding:
 
 
 def _column(value: dict[str, Any]) -> Feature:
+    name = unicodedata.normalize("NFC", value["name"])
     if "values" in value:
-        return CategoryColumn(value["name"], tuple(value["values"]))
-    return NumberColumn(value["name"], float(value["mean"]), float(value["scale"]))
+        return CategoryColumn(name, tuple(value["values"]))
+    return NumberColumn(name, float(value["mean"]), float(value["scale"]))
 
 
 def label_names(values: npt.NDArray[Any], source: str) -> list[str]:
@@ -140,7 +142,12 @@ def label_names(values: npt.NDArray[Any], source: str) -> list[str]:
 
 
 def plain_name(name: str) -> str:
-    """A label as text; a whole number written as a float (`1.0`, `1e0`) is that number."""
+    """A label as text; a whole number written as a float (`1.0`, `1e0`) is that number.
+
+    Accents have one form: é is one letter or two, by the program that wrote it.
+    """
+    if not name.isascii():
+        return unicodedata.normalize("NFC", name)
     if not any(mark in name for mark in ".eE"):
         return name
     try:
@@ -191,7 +198,8 @@ def check_labels(train: Sequence[str], trusted: Sequence[str] | None, source: st
 
 def class_numbers(names: Sequence[str], classes: Sequence[str], source: str) -> Tensor:
     """(n,) int64 places of `names` in `classes`; an unknown name is refused with its row."""
-    place = {name: number for number, name in enumerate(classes)}
+    place = {plain_name(name): number for number, name in enumerate(classes)}
+    place |= {name: number for number, name in enumerate(classes)}
     numbers = [place.get(name, -1) for name in names]
     if -1 in numbers:
         row = numbers.index(-1)

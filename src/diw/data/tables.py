@@ -2,9 +2,13 @@
 
 import csv
 import gzip
+import math
+import re
+import unicodedata
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
@@ -19,6 +23,15 @@ MAX_CELLS = 50_000_000
 
 MAX_LINE = 1 << 26
 """The longest line of a CSV file, in characters."""
+
+MAX_CELL = 1 << 22
+"""The longest cell of a CSV file, in characters: a text may be long."""
+
+MAX_RATIO = 100
+"""How many times its size a packed file may unpack to, unless that is less than `SMALL`."""
+
+SMALL = 1 << 23
+"""Bytes that are read within a second or two, whatever they are."""
 
 MISSING = frozenset({"", "?", "na", "n/a", "nan", "null", "none"})
 """Cells that hold no value, in lower case and without blanks around them."""
@@ -64,28 +77,47 @@ def find_label(label: str | None, columns: Iterable[str]) -> str | None:
 def read_csv(path: Path, text_encoding: str | None = None) -> TableFile:
     """A CSV file with a header line: commas, semicolons or tabs; `.gz` is unpacked.
 
-    Every line must have as many cells as the header.
+    Every line must have as many cells as the header; empty cells at its end may be more.
 
     Args:
         path: The file.
         text_encoding: How its characters are encoded; UTF-8 by default.
     """
+    with open_csv(path, text_encoding) as (names, lines):
+        cells: list[list[str | None]] = [[] for _ in names]
+        for row, (number, line) in enumerate(lines):
+            if row * len(names) > MAX_CELLS:
+                raise UsageError(
+                    f"{path}: more than {MAX_CELLS:,} cells; save large data as .npy or Parquet"
+                )
+            if len(line) != len(names):
+                raise UsageError(
+                    f"{path}: line {number} has {len(line)} cells, the header {len(names)}"
+                )
+            for column, cell in zip(cells, line, strict=True):
+                column.append(None if cell.lower() in MISSING else cell)
+    rows = len(cells[0])
+    if rows == 0:
+        raise UsageError(f"{path}: no rows below the header")
+    return TableFile(str(path), dict(zip(names, cells, strict=True)), rows)
+
+
+Lines = Iterator[tuple[int, list[str]]]
+"""The number of a line of a CSV file, and its cells."""
+
+
+@contextmanager
+def open_csv(path: Path, text_encoding: str | None = None) -> Generator[tuple[list[str], Lines]]:
+    """The column names of a CSV file, and its lines, as spreadsheets and programs write them.
+
+    Whatever is wrong with the file is a `UsageError` that names it. Cells have no blanks around
+    them. Empty lines are skipped, and so are lines of empty cells at the end and empty columns
+    without a name at the right, which Excel writes where a sheet was once used.
+    """
+    limit = csv.field_size_limit(MAX_CELL)
     try:
         with _open_text(path, text_encoding) as file:
-            names, lines = _read_lines(file, str(path))
-            cells: list[list[str | None]] = [[] for _ in names]
-            for row, (number, line) in enumerate(lines):
-                if row * len(names) > MAX_CELLS:
-                    raise UsageError(
-                        f"{path}: more than {MAX_CELLS:,} cells; save large data as .npy or Parquet"
-                    )
-                if len(line) != len(names):
-                    raise UsageError(
-                        f"{path}: line {number} has {len(line)} cells, the header {len(names)}"
-                    )
-                for column, cell in zip(cells, line, strict=True):
-                    word = cell.strip()
-                    column.append(None if word.lower() in MISSING else word)
+            yield _read_lines(file, str(path), path.suffix.lower() == ".gz")
     except LookupError:
         raise UsageError(
             f"encoding: there is no {text_encoding!r}; try latin-1 or cp1252"
@@ -100,33 +132,73 @@ def read_csv(path: Path, text_encoding: str | None = None) -> TableFile:
         raise UsageError(f"{path}: not a readable .gz file: {one_line(error)}") from None
     except OSError as error:
         raise UsageError(f"{path}: cannot be read: {error.strerror}") from None
-    rows = len(cells[0])
-    if rows == 0:
-        raise UsageError(f"{path}: no rows below the header")
-    return TableFile(str(path), dict(zip(names, cells, strict=True)), rows)
+    finally:
+        csv.field_size_limit(limit)
 
 
 def _open_text(path: Path, text_encoding: str | None) -> TextIO:
     opened: Any = gzip.open if path.suffix.lower() == ".gz" else open
-    return opened(path, "rt", encoding=text_encoding or "utf-8-sig", newline="")
+    if text_encoding is None:
+        with opened(path, "rb") as file:
+            start = file.read(2)
+        # Excel's "Unicode text" is UTF-16 with a mark at the front.
+        text_encoding = "utf-16" if start in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
+    return opened(path, "rt", encoding=text_encoding, newline="")
 
 
-def _read_lines(file: TextIO, source: str) -> tuple[list[str], Iterator[tuple[int, list[str]]]]:
-    """The header, and the lines below it with their numbers; empty lines are skipped."""
-    lines = _bounded(file, source)
+def _read_lines(file: TextIO, source: str, packed: bool) -> tuple[list[str], Lines]:
+    lines = _bounded(file, source, packed)
     header = next(lines, "")
+    before = 1
     delimiter = max(",;\t", key=header.count)
-    names = [name.strip() for name in next(csv.reader([header], delimiter=delimiter), [])]
+    if stated := re.fullmatch(r"sep=(.)\s*", header):  # a line for Excel alone
+        delimiter, header, before = stated[1], next(lines, ""), 2
+    names = [plain(name) for name in next(csv.reader([header], delimiter=delimiter), [])]
+    while len(names) > 1 and not names[-1]:
+        names.pop()
     if not any(names):
         raise UsageError(f"{source}: the first line must name the columns")
     _refuse_twins(names, source)
     reader = csv.reader(lines, delimiter=delimiter, strict=True)
-    return names, ((reader.line_num + 1, line) for line in reader if line)
+
+    def cells() -> Lines:
+        empty: list[tuple[int, list[str]]] = []  # a row if another follows, else the end
+        for line in reader:
+            words = [plain(cell) for cell in line]
+            while len(words) > len(names) and not words[-1]:
+                words.pop()
+            if line and not any(words):
+                empty.append((reader.line_num + before, words))
+            elif line:
+                yield from empty
+                empty = []
+                yield reader.line_num + before, words
+
+    return names, cells()
 
 
-def _bounded(file: TextIO, source: str) -> Iterator[str]:
-    """The lines of a file, as long as none would fill the memory."""
+def plain(text: str) -> str:
+    """A cell without blanks around it, its accents in one form: é may be written in two ways."""
+    text = text.strip()
+    return text if text.isascii() else unicodedata.normalize("NFC", text)
+
+
+def _bounded(file: TextIO, source: str, packed: bool) -> Iterator[str]:
+    """The lines of a file, as long as none would fill the memory.
+
+    A packed file must not unpack to very much more than it is.
+    """
+    most = math.inf
+    if packed:
+        most = max(SMALL, MAX_RATIO * Path(source).stat().st_size)
+    count = 0
     while line := file.readline(MAX_LINE):
+        count += len(line)
+        if count > most:
+            raise UsageError(
+                f"{source}: unpacks to more than {MAX_RATIO} times its size; unpack it first if "
+                "that is meant"
+            )
         if len(line) == MAX_LINE:
             raise UsageError(f"{source}: not a CSV file: a line of {MAX_LINE:,} characters")
         yield line

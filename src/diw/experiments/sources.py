@@ -1,7 +1,7 @@
 """What a spec names: its method with all fields, its files, and the data drawn from them."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -11,7 +11,8 @@ from torch import Tensor
 
 from diw.data import BENCHMARKS, Bundle, find, load
 from diw.data.arrays import beside
-from diw.data.corrections import corrected, read_corrections
+from diw.data.corrections import Contents, corrected, read_corrections
+from diw.data.own import fingerprints, read_raw
 from diw.data.split import Split, Trusted, make_split, parse_trusted, stratified
 from diw.experiments.places import Place, is_own, places_of
 from diw.methods import make
@@ -113,7 +114,8 @@ def load_split(spec: RunSpec) -> Split:
         bundle = load_bundle(spec)
         places = places_of(split, bundle, spec, part_rows(bundle, spec))
         keys = [place.key for place in places]
-        return corrected(split, keys, read_corrections(spec.corrections))[0]
+        marks = read_corrections(spec.corrections)
+        return corrected(split, keys, marks, _contents_of(split, bundle, spec))[0]
 
     return _latest(_splits, _key(spec, _READ + _DRAWN), draw)
 
@@ -122,6 +124,28 @@ def training_places(spec: RunSpec) -> list[Place]:
     """Where the training rows of `spec` are from, in the order of every array of its run."""
     bundle = load_bundle(spec)
     return places_of(load_split(spec), bundle, spec, part_rows(bundle, spec))
+
+
+def training_contents(spec: RunSpec) -> Contents:
+    """Fingerprints of training rows by their places; empty for rows of a trusted file."""
+    return _contents_of(load_split(spec), load_bundle(spec), spec)
+
+
+def _contents_of(split: Split, bundle: Bundle, spec: RunSpec) -> Contents:
+    part = part_rows(bundle, spec)
+    count = len(bundle.train) if part is None else len(part)
+
+    def contents(places: Sequence[int]) -> list[str]:
+        own = [place for place in places if int(split.rows[place]) < count]
+        rows = [int(split.rows[place]) for place in own]
+        rows = rows if part is None else part[rows].tolist()
+        raw = None
+        if own and is_own(spec.data):
+            raw = read_raw(Path(spec.data), spec.label, text_encoding=spec.text_encoding)
+        found = dict(zip(own, fingerprints(bundle.train, rows, raw), strict=True))
+        return [found.get(place, "") for place in places]
+
+    return contents
 
 
 def part_rows(bundle: Bundle, spec: RunSpec) -> Tensor | None:
