@@ -3,11 +3,11 @@ import pytest
 
 import diw
 from diw.auditing import diagnose_data
-from diw.auditing.embedding import cross_fit, embed
-from diw.auditing.noise import estimate_noise
 from diw.data import Bundle, load
 from diw.data.split import make_split
 from diw.errors import UsageError
+from diw.labels.crossfit import cross_fit, embed
+from diw.labels.transitions import estimate_noise
 from tests.own_data import done, refused, write_csv
 
 
@@ -25,7 +25,7 @@ def draw(seed: int, n: int = 800, m: int = 150):
 
 def test_no_shift_is_rarely_called_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("diw.auditing.shift_tests.PERMUTATIONS", 199)
-    monkeypatch.setattr("diw.auditing.embedding.FEATURES", 100)
+    monkeypatch.setattr("diw.labels.crossfit.FEATURES", 100)
     called = sum(
         bool(diw.diagnose(*draw(seed, 200, 60)[:4], seed=seed).shifts) for seed in range(20)
     )

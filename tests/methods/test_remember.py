@@ -82,7 +82,7 @@ def test_where_passes_are_long_trusted_samples_weigh_no_more(monkeypatch) -> Non
     heaviest = []
     of_trusted = torch.ones(1)
     for many in (100, 5):  # a pass has six steps
-        monkeypatch.setattr("diw.methods.tables.MANY_STEPS", many)
+        monkeypatch.setattr("diw.labels.running.MANY_STEPS", many)
         trusted = inputs[:M], labels[:M]
         objective = diw.Objective(network(), remember(), trusted, trusted_index=range(M))
         for _, rows, weights in train(objective, inputs, labels, 10):

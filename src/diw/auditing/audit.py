@@ -6,23 +6,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from diw.auditing.diagnosis import Diagnosis, diagnose_data
+from diw.auditing.diagnosis import Diagnosis, as_vectors, diagnose_data, some_rows
 from diw.auditing.result import Audit
-from diw.auditing.witness import second_opinion
 from diw.errors import UsageError
 from diw.experiments.exporting import check_files
 from diw.experiments.sources import load_split, training_places
-from diw.predict import Predictor
-from diw.reports.summary import chosen_epoch
-from diw.reports.suspicion import (
-    Floats,
-    Ints,
+from diw.labels.crossfit import second_opinion
+from diw.labels.history import (
     loss_scores,
     mean_weights,
     suggest,
     weight_scores,
     with_opinion,
 )
+from diw.labels.transitions import Floats, Ints
+from diw.predict import Predictor
+from diw.reports.summary import chosen_epoch
 from diw.runs import Run, find_run
 
 
@@ -41,7 +40,7 @@ def audit(
     """Rank training samples by how strongly their history says "wrong label".
 
     Either of a run on disk, whose data are read again and also shown to a classifier that has not
-    seen the label (`diw.auditing.witness`), or of arrays:
+    seen the label (`diw.labels.crossfit`), or of arrays:
 
     >>> found = diw.audit("model")
     >>> found = diw.audit(losses=losses, labels=labels, probabilities=probabilities)
@@ -90,7 +89,15 @@ def _of_run(run: Run, device: str, model: str | None, trust_model: bool) -> Audi
     trusted = np.zeros(n, bool)
     trusted[split.trusted_places.numpy()] = True
     history = loss_scores(losses, kept) if len(losses) else weight_scores(ledger)
-    opinion, share = second_opinion(split.train, labels, history, trusted, run.spec.seed)
+    opinion, share = second_opinion(
+        lambda rows: as_vectors(split.train, rows),
+        some_rows(np.arange(n), run.spec.seed),
+        labels,
+        split.train.num_classes,
+        history,
+        trusted,
+        run.spec.seed,
+    )
     return Audit(
         labels=labels,
         suggested=suggested,

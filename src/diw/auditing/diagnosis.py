@@ -18,15 +18,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from diw.auditing.embedding import (
-    Floats,
-    Ints,
-    as_vectors,
-    cross_fit,
-    embed,
-    some_rows,
-)
-from diw.auditing.noise import Noise, estimate_noise
 from diw.auditing.shift_tests import (
     class_ratios,
     feature_test,
@@ -37,11 +28,18 @@ from diw.auditing.shift_tests import (
 )
 from diw.data import Dataset
 from diw.errors import UsageError
+from diw.labels.crossfit import cross_fit, embed
+from diw.labels.transitions import Floats, Ints, Noise, estimate_noise
+from diw.seeding import numpy_generator
 
 LEVEL = 0.05
 SURE = 0.01
 """The level at which a second shift is named beside the first, or p(x|y) is said to differ."""
+MOST_ROWS = 10_000
+"""Training rows that are looked at; more would not change an estimate by much."""
 MOST_TRUSTED = 5000
+MOST_NUMBERS = 4096
+"""Numbers per row; larger images are averaged in squares first."""
 FEWEST = 5
 """Trusted samples below which nothing can be said."""
 
@@ -248,3 +246,33 @@ def _p(value: float) -> str:
 
 def _times(ratio: float) -> str:
     return f"{ratio:.1f} times as frequent" if ratio >= 1 else f"{1 / ratio:.1f} times as rare"
+
+
+def as_vectors(data: Dataset, rows: Ints) -> Floats:
+    """These rows (n,) of a data set as plain vectors (n, d)."""
+    import torch
+
+    pieces = [
+        _flat(data.inputs.take(torch.from_numpy(rows[start : start + 512])))
+        for start in range(0, len(rows), 512)
+    ]
+    return np.concatenate(pieces)
+
+
+def some_rows(rows: Ints, seed: int, most: int = MOST_ROWS) -> Ints:
+    """At most `most` of these rows, drawn at random, in order."""
+    if len(rows) <= most:
+        return rows
+    return np.sort(numpy_generator(seed, "rows to look at").permutation(rows)[:most])
+
+
+def _flat(values: Any) -> Floats:
+    """(b, d) of any inputs; the squares of an image over which it is averaged are as small as fits.
+
+    Averaging keeps what tells classes apart in most images, and costs little.
+    """
+    from torch.nn import functional
+
+    while values.ndim == 4 and values[0].numel() > MOST_NUMBERS and min(values.shape[2:]) >= 2:
+        values = functional.avg_pool2d(values, 2)
+    return values.reshape(len(values), -1).double().numpy()

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from diw.auditing.diagnosis import Diagnosis
 from diw.experiments.places import Place
+from diw.labels.transitions import Floats, Ints
 from diw.metrics import auroc, average_precision
-from diw.reports.suspicion import Floats, Ints
 
 FEWEST = 20
 """Suspects are at least so many: someone who asks wants to look at some."""

@@ -17,7 +17,7 @@ from diw.data.own import read_raw, shared_label
 from diw.data.tables import TableFile
 from diw.experiments.places import is_own
 from diw.experiments.sources import load_bundle, load_split
-from diw.reports.suspicion import Ints
+from diw.labels.transitions import Ints
 from diw.runs import Run
 
 LARGEST_SIDE = 96

@@ -8,7 +8,7 @@ So a statistic is compared with its values for other choices of as many samples.
 import numpy as np
 from numpy.typing import NDArray
 
-from diw.auditing.embedding import Floats, Ints
+from diw.labels.transitions import Floats, Ints
 from diw.seeding import numpy_generator
 
 PERMUTATIONS = 999

@@ -4,7 +4,7 @@ A match of one mini-batch's losses sees a wrong label only until it is learned. 
 looks at the predictions instead, in three steps, all from the training forward:
 
 1. Which labels were given to which classes? Two tables of predictions by label, of the training
-   and of the trusted samples, give the transitions R (`diw.methods.confusion`).
+   and of the trusted samples, give the transitions R (`diw.labels.transitions`).
 2. How likely is it that a sample's label is right? The odds follow from R and the sample's
    predictions by Bayes' rule. They are remembered per sample and averaged over its last visits.
    In each class as many labels seem right as are right according to R.
@@ -31,10 +31,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from diw.errors import DIWWarning, RunError, UsageError
+from diw.labels.running import VISITS, Running
+from diw.labels.transitions import Floats, information, sharpened
 from diw.methods.base import Method, State, Task
-from diw.methods.confusion import SHARPNESS, FloatArray, information, tempered
 from diw.methods.registry import make
-from diw.methods.tables import VISITS, Tables
 from diw.step.batch import Weights
 from diw.step.criteria import logits_of
 from diw.step.step import Step
@@ -75,7 +75,7 @@ class Remember(Method):
     """Judge the labels of each class only as strictly as its estimated share of wrong ones asks;
     false: all as strictly as the trusted samples' predictions are sure."""
 
-    _tables: Tables | None = field(default=None, init=False, repr=False)
+    _tables: Running | None = field(default=None, init=False, repr=False)
     _places: Tensor | None = field(default=None, init=False, repr=False)
     _warned: bool = field(default=False, init=False, repr=False)
     _classless: Method | None = field(default=None, init=False, repr=False)
@@ -102,7 +102,7 @@ class Remember(Method):
             return self._without_classes().weigh(step)
         seen = _Seen.of(step, self.name)
         log_p, labels, index, mine = seen.log_p, seen.labels, seen.index, seen.mine
-        tables = self._tables = self._tables or Tables.empty(log_p.shape[1])
+        tables = self._tables = self._tables or Running.empty(log_p.shape[1])
         if index is not None:
             tables.note(index.numpy())
         elif not self._warned:
@@ -112,7 +112,7 @@ class Remember(Method):
                 "yield (inputs, targets, index), index being its place in the training set"
             )
         left_out, counted, unseen = self._turn(step, index, len(labels))
-        tables.add(np.exp(tempered(log_p, SHARPNESS))[unseen], labels[unseen])
+        tables.add(sharpened(log_p)[unseen], labels[unseen])
         known = self._trusted(step, tables, seen, unseen)
         if step.t < self.warmup_steps or not tables.ready:
             return Weights(step.ones())
@@ -162,7 +162,7 @@ class Remember(Method):
         return left_out, all_ if turn < self.folds else unseen, unseen
 
     def _trusted(
-        self, step: Step, tables: Tables, seen: "_Seen", unseen: NDArray[np.bool_]
+        self, step: Step, tables: Running, seen: "_Seen", unseen: NDArray[np.bool_]
     ) -> NDArray[np.bool_]:
         """Enter predictions of trusted samples; (n,) which samples of the batch are trusted."""
         if self._places is None or seen.index is None:
@@ -179,7 +179,7 @@ class Remember(Method):
 
     @property
     def doubtful_trusted(self) -> list[int]:
-        """Places of trusted samples whose own labels look wrong (`diw.methods.doubts`).
+        """Places of trusted samples whose own labels look wrong (`diw.labels.trusted`).
 
         In the training set where they are trained on, else in the trusted set.
         """
@@ -203,13 +203,25 @@ class Remember(Method):
 
     def state_dict(self) -> dict[str, Any]:
         """The tables; what is remembered of each sample is in the objective's memory."""
-        tables = None if self._tables is None else self._tables.state_dict()
+        tables = None
+        if self._tables is not None:
+            known = self._tables.state_dict()
+            tables = {
+                name: torch.as_tensor(value) if isinstance(value, np.ndarray) else value
+                for name, value in known.items()
+            }
         return {"places": self._places, "tables": tables, "classless": self._classless is not None}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Take over what `state_dict` gave."""
         self._places, kept = state["places"], state["tables"]
-        self._tables = None if kept is None else Tables.from_state_dict(kept)
+        self._tables = None
+        if kept is not None:
+            known = {
+                name: value.numpy() if isinstance(value, Tensor) else value
+                for name, value in kept.items()
+            }
+            self._tables = Running.from_state_dict(known)
         self._classless = make("diw") if state["classless"] else None
 
 
@@ -230,7 +242,7 @@ def _has_classes(step: Step) -> bool:
 class _Seen:
     """What the network says of a mini-batch, of all processes where there are several."""
 
-    log_p: FloatArray
+    log_p: Floats
     """(n, k) logarithms of predicted probabilities."""
     labels: NDArray[np.int64]
     """(n,)"""
@@ -260,8 +272,8 @@ class _Seen:
 
 
 def _averaged(
-    step: Step, index: Tensor, mine: slice, odds: FloatArray, counted: NDArray[np.bool_]
-) -> FloatArray:
+    step: Step, index: Tensor, mine: slice, odds: Floats, counted: NDArray[np.bool_]
+) -> Floats:
     """(2, n) log odds averaged over the visits that counted; where none has, the present ones.
 
     Each process writes what it has of its own samples, and the memory passes it on to all.

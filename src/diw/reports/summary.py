@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from diw.errors import UsageError
+from diw.labels.history import SUSPECT, loss_scores
 from diw.metrics import auroc, mean_absolute_error, root_mean_square_error
-from diw.reports.suspicion import SUSPECT, loss_scores
 from diw.runs import Row, Run
 from diw.runs.selection import kept_epoch
 

@@ -11,9 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from diw.errors import UsageError
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from diw.labels.transitions import Floats, Ints
 
 POWER = 0.3
 SUSPECT = 0.5

@@ -1,21 +1,18 @@
-"""Rows as vectors, and what a quick classifier says of rows that it was not fitted on.
+"""Class probabilities of rows by a quick classifier that was not fitted on them.
 
 Tests and estimates need a function of the inputs that is as good, or as bad, for training as for
 trusted samples. A trained network is none: it has seen some samples more than others. So a
-classifier that takes a second is fitted here on parts of the data, and asked about the rest.
+classifier that takes a second is fitted here on parts of the data, and asked about the rest: ridge
+regression on principal components of the rows, and on random features of them.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import torch
-from numpy.typing import NDArray
 
-from diw.data import Dataset
+from diw.labels.transitions import Bools, Floats, Ints
 from diw.seeding import numpy_generator
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 FEATURES = 600
 """Random Fourier features: an image or row becomes so many numbers."""
@@ -23,41 +20,25 @@ COMPONENTS = 60
 """Principal components before that; the rest is mostly noise."""
 FITTED_ON = 3000
 """Rows that decide the components and the width of the kernel."""
-MOST_ROWS = 10_000
-"""Training rows that are looked at; more would not change an estimate by much."""
-MOST_NUMBERS = 4096
-"""Numbers per row; larger images are averaged in squares first."""
 FOLDS = 5
 RIDGE = 1e-3
 """Penalty, relative to the mean square of the features."""
 SMALLEST = 1e-3
 """Predicted probabilities are not smaller."""
+OPINION_RIDGE = 1e-2
+"""The penalty where the order counts: larger than for an estimate of probabilities."""
+TRUSTED = 5.0
+"""The weight of a trusted label in a second opinion; one whose history is good counts one."""
+SHARES = 0.5, 0.2
+"""How much the opinion counts beside the history: of the linear model, and of the flexible one.
 
+Where the linear one agrees more, data are few or simple, and a network's history is a worse judge.
+"""
+PART = 4096
+"""Rows at a time."""
 
-def as_vectors(data: Dataset, rows: Ints) -> Floats:
-    """These rows (n,) of a data set as plain vectors (n, d)."""
-    pieces = [
-        _flat(data.inputs.take(torch.from_numpy(rows[start : start + 512])))
-        for start in range(0, len(rows), 512)
-    ]
-    return np.concatenate(pieces)
-
-
-def some_rows(rows: Ints, seed: int, most: int = MOST_ROWS) -> Ints:
-    """At most `most` of these rows, drawn at random, in order."""
-    if len(rows) <= most:
-        return rows
-    return np.sort(numpy_generator(seed, "rows to look at").permutation(rows)[:most])
-
-
-def _flat(values: torch.Tensor) -> Floats:
-    """(b, d) of any inputs; the squares of an image over which it is averaged are as small as fits.
-
-    Averaging keeps what tells classes apart in most images, and costs little.
-    """
-    while values.ndim == 4 and values[0].numel() > MOST_NUMBERS and min(values.shape[2:]) >= 2:
-        values = torch.nn.functional.avg_pool2d(values, 2)
-    return values.reshape(len(values), -1).double().numpy()
+Vectors = Callable[[Ints], Floats]
+"""The rows (b,) of a data set as plain vectors (b, d)."""
 
 
 @dataclass(frozen=True)
@@ -183,6 +164,59 @@ def cross_fit(features: Floats, labels: Ints, k: int, seed: int) -> Floats:
     fit.add(rows, features, labels, np.ones(len(features)))
     fit.solve(RIDGE)
     return fit.predict(rows, features)
+
+
+def second_opinion(
+    vectors: Vectors,
+    sample: Ints,
+    labels: Ints,
+    k: int,
+    history: Floats,
+    trusted: Bools,
+    seed: int,
+) -> tuple[Floats, float]:
+    """(n,) the probability of each given label, from a fit without the sample, and its share.
+
+    The history of a sample is that of one network, which was trained on it. On tables a linear
+    model is often the better judge, and any model that is fitted without a sample has not learned
+    its label by heart. So two quick ones are cross-fitted on the labels that the history calls
+    right, and the one that agrees more with these speaks.
+
+    A label counts as much as its history is good: (1 − history)², relative to the best.
+
+    Args:
+        vectors: Gives the training samples of some rows.
+        sample: Rows that decide the embedding.
+        labels: (n,) the given labels.
+        k: Number of classes.
+        history: (n,) the score of their history.
+        trusted: (n,) which of them are trusted.
+        seed: Decides folds and random features.
+    """
+    n = len(labels)
+    intact = np.square((1 - history) / max(float((1 - history).max()), 1e-12))
+    weights = intact * np.where(trusted, TRUSTED, 1.0)
+    embedding = Embedding.fit(vectors(sample), seed)
+    parts = [slice(start, min(start + PART, n)) for start in range(0, n, PART)]
+
+    def designs(part: slice) -> tuple[Floats, Floats]:
+        components = embedding.components(vectors(np.arange(part.start, part.stop)))
+        return components, embedding.features(components)
+
+    fits = CrossFit(n, k, seed), CrossFit(n, k, seed)
+    for part in parts:
+        for fit, features in zip(fits, designs(part), strict=True):
+            fit.add(part, features, labels[part], weights[part])
+    for fit in fits:
+        fit.solve(OPINION_RIDGE)
+    given, agreement = np.empty((2, n)), np.zeros(2)
+    for part in parts:
+        for which, (fit, features) in enumerate(zip(fits, designs(part), strict=True)):
+            predicted = fit.predict(part, features)
+            given[which, part] = predicted[np.arange(len(predicted)), labels[part]]
+            agreement[which] += intact[part] @ (predicted.argmax(1) == labels[part])
+    best = int(agreement.argmax())
+    return given[best], SHARES[best]
 
 
 def _wide(features: Floats) -> Floats:

@@ -5,7 +5,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from diw.methods.doubts import doubts
+from diw.labels.trusted import check_trusted
 
 M, K = 500, 10
 
@@ -38,7 +38,8 @@ WORLDS = [{}, {"noise": 0.4, "power": 0.5}, {"power": 2.0}, {"power": 0.4}]
 @pytest.mark.parametrize("world", [*WORLDS, {"noise": 0.4}], ids=str)
 @pytest.mark.parametrize("rare", [1.0, 0.02])
 def test_right_labels_are_not_doubted(world: dict[str, float], rare: float) -> None:
-    found = [doubts(seen(p, **world), y) for p, y, _ in (drawn(i, rare=rare) for i in range(20))]
+    draws = (drawn(i, rare=rare) for i in range(20))
+    found = [check_trusted(seen(p, **world), y) for p, y, _ in draws]
     assert not any(one.enough for one in found)
 
 
@@ -46,7 +47,7 @@ def test_right_labels_are_not_doubted(world: dict[str, float], rare: float) -> N
 @pytest.mark.parametrize("share", [0.1, 0.2])
 def test_labels_replaced_at_random_are_found(world: dict[str, float], share: float) -> None:
     p, labels, replaced = drawn(3, wrong=share)
-    found = doubts(seen(p, **world), labels)
+    found = check_trusted(seen(p, **world), labels)
     assert found.enough
     assert found.share == pytest.approx(share * K / (K - 1), abs=0.05)
     listed = found.wrong > 0.5
@@ -57,7 +58,7 @@ def test_labels_replaced_at_random_are_found(world: dict[str, float], share: flo
 def test_a_few_classes_or_many() -> None:
     for k, m in ((2, 400), (100, 1000)):
         p, labels, replaced = drawn(5, m=m, k=k, wrong=0.1)
-        found = doubts(seen(p), labels)
+        found = check_trusted(seen(p), labels)
         assert found.wrong.shape == (m,)
         assert found.wrong[replaced].mean() > found.wrong[~replaced].mean()
         assert ((found.wrong >= 0) & (found.wrong <= 1)).all()
@@ -72,7 +73,7 @@ def test_the_likelihood_is_that_of_its_definition() -> None:
         return -float(np.log((1 - share) * of_label + share / K).sum())
 
     best = minimize(loss, 0.1, bounds=[(0, 0.5)])
-    found = doubts(np.log(p), labels)
+    found = check_trusted(np.log(p), labels)
     assert found.share == pytest.approx(float(best.x[0]), abs=0.025)
     expected = found.share / K / ((1 - found.share) * of_label + found.share / K)
     assert np.corrcoef(found.wrong, expected)[0, 1] > 0.9
@@ -81,7 +82,7 @@ def test_the_likelihood_is_that_of_its_definition() -> None:
 def test_evidence_from_a_part_is_held_against_that_part() -> None:
     """Of many samples only some are looked at, and the others bring no evidence."""
     p, labels, replaced = drawn(9, m=50_000, wrong=0.05)
-    found = doubts(seen(p, power=0.4), labels)
+    found = check_trusted(seen(p, power=0.4), labels)
     assert found.samples == 5_000
     assert found.enough
     assert ((found.wrong > 0.5) & replaced).sum() > 0.75 * replaced.sum()

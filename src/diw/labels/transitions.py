@@ -17,10 +17,17 @@ w = p_trusted(x, ỹ) / p_train(x, ỹ) = p_ỹ / (Rᵀp)_ỹ (Liu and Tao 2016,
 the probability that its label is right, R_ỹỹ w.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
-FloatArray = NDArray[np.float64]
+from diw.seeding import numpy_generator
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
 
 ITERATIONS = 30
 """Of expectation and maximisation: few, because the last details of R are the trusted set's
@@ -33,12 +40,13 @@ SHARPNESS = 2.0
 from class to class."""
 TEMPERATURES = np.geomspace(0.25, 4.0, 33)
 LEAST_INFORMATION = 0.04
-LEAST_ESS = 0.5
-"""Class factors leave at least this share of the effective sample size."""
+RIDGE = 0.003
+"""Relative to the mean eigenvalue of JJᵀ: a class with few trusted samples decides nothing."""
+BOOTSTRAPS = 200
 TINY = 1e-12
 
 
-def temperature(log_p: FloatArray, labels: NDArray[np.int64]) -> float:
+def temperature(log_p: Floats, labels: Ints) -> float:
     """The power a of predictions, p ∝ pᵃ, under which labels are most likely (Guo et al. 2017).
 
     Args:
@@ -49,16 +57,19 @@ def temperature(log_p: FloatArray, labels: NDArray[np.int64]) -> float:
     return float(TEMPERATURES[int(np.argmin(losses))])
 
 
-def tempered(log_p: FloatArray, power: float) -> FloatArray:
+def tempered(log_p: Floats, power: float) -> Floats:
     """(n, k) logarithms of probabilities proportional to pᵃ."""
     scaled = power * log_p
     scaled = scaled - scaled.max(axis=1, keepdims=True)
     return scaled - np.log(np.exp(scaled).sum(axis=1, keepdims=True))
 
 
-def trusted_table(
-    q: FloatArray, labels: NDArray[np.int64], sums: FloatArray | None = None
-) -> FloatArray:
+def sharpened(log_p: Floats) -> Floats:
+    """(n, k) squared and rescaled predictions, as they enter the tables."""
+    return np.exp(tempered(log_p, SHARPNESS))
+
+
+def trusted_table(q: Floats, labels: Ints, sums: Floats | None = None) -> Floats:
     """(k, k) J: the mean prediction of trusted samples by their label.
 
     With few samples of a class its row would be mostly chance: the labels are joined by
@@ -77,7 +88,7 @@ def trusted_table(
     return (own + PRIOR_SAMPLES * (q.T @ q) / m) / (m + PRIOR_SAMPLES)
 
 
-def transitions(train: FloatArray, trusted: FloatArray) -> FloatArray:
+def transitions(train: Floats, trusted: Floats, iterations: int = ITERATIONS) -> Floats:
     """(k, k) R ≥ 0 with M ≈ RᵀJ: the maximum of the likelihood Σ M log(RᵀJ), approached by EM.
 
     It starts where hardly a label is wrong, and 30 steps from there it has found what is in
@@ -86,21 +97,20 @@ def transitions(train: FloatArray, trusted: FloatArray) -> FloatArray:
     Args:
         train: (k, k) M, by given label, with the sum one.
         trusted: (k, k) J, by label, with the sum one.
+        iterations: Steps of expectation and maximisation.
     """
     k = len(trusted)
     share = trusted.sum(axis=1)
     ratio = train.sum(axis=1) / np.maximum(share, TINY)
     R = ((1 - WRONG_AT_START) * np.eye(k) + WRONG_AT_START / k) * ratio[:, None]
-    for _ in range(ITERATIONS):
+    for _ in range(iterations):
         expected = np.maximum(R.T @ trusted, TINY)
         np.multiply(R, trusted @ (train / expected).T, out=R)
         np.divide(R, np.maximum(share, TINY)[:, None], out=R)
     return R
 
 
-def shrunk_transitions(
-    R: FloatArray, train: FloatArray, q: FloatArray, labels: NDArray[np.int64]
-) -> FloatArray:
+def shrunk_transitions(R: Floats, train: Floats, q: Floats, labels: Ints) -> Floats:
     """(k, k) R with as much off its diagonal as the trusted samples are evidence for.
 
     Few trusted samples leave J uncertain, and where no label is wrong this alone puts something
@@ -138,7 +148,7 @@ def shrunk_transitions(
     return right + strength * (R - right)
 
 
-def information(R: FloatArray) -> float:
+def information(R: Floats) -> float:
     """What a given label is worth of a trusted one: the share of information that noise leaves.
 
     With T the transition probabilities, the rows of R scaled to one, it is the mean square of T's
@@ -152,7 +162,7 @@ def information(R: FloatArray) -> float:
     return float(np.clip(((T**2).sum() - 1) / (len(T) - 1), LEAST_INFORMATION, 1.0))
 
 
-def log_odds(log_q: FloatArray, labels: NDArray[np.int64], R: FloatArray) -> FloatArray:
+def log_odds(log_q: Floats, labels: Ints, R: Floats) -> Floats:
     """(n,) logarithm of P(label right) / P(label wrong), by Bayes' rule.
 
     log R_ỹỹ q_ỹ − log Σ_{i≠ỹ} R_iỹ q_i.
@@ -168,7 +178,7 @@ def log_odds(log_q: FloatArray, labels: NDArray[np.int64], R: FloatArray) -> Flo
     return np.log(np.maximum(right, TINY))[labels] + log_q[rows, labels] - np.log(wrong + TINY)
 
 
-def right_shares(R: FloatArray, prior: FloatArray) -> FloatArray:
+def right_shares(R: Floats, prior: Floats) -> Floats:
     """(k,) the share of right labels among those of each class, R_jj P_j / (RᵀP)_j.
 
     Args:
@@ -178,61 +188,78 @@ def right_shares(R: FloatArray, prior: FloatArray) -> FloatArray:
     return np.diagonal(R) * prior / np.maximum(R.T @ prior, TINY)
 
 
-def strictness(face: FloatArray, strict: FloatArray, wanted: FloatArray) -> FloatArray:
-    """(k,) λ in [0, 1] with (1 − λ) face + λ strict = wanted, or the end that is closest to it.
+@dataclass(frozen=True)
+class Noise:
+    """Wrong labels among the training samples.
 
-    Where the strict judgement is not the stricter one it is taken, λ = 1.
-
-    Args:
-        face: (k,) shares of labels that seem right, predictions taken at face value.
-        strict: (k,) the same, predictions at the temperature of the trusted samples.
-        wanted: (k,) shares of right labels.
-    """
-    gap = face - strict
-    return np.where(gap > 0, np.clip((face - wanted) / np.maximum(gap, TINY), 0, 1), 1.0)
-
-
-def shrunk_shares(wanted: FloatArray, present: FloatArray, m: int) -> FloatArray:
-    """(k,) class shares between those present and those wanted, by the evidence for a difference.
-
-    With m trusted samples their shares differ from the true ones by chance. The logarithms of the
-    ratios are shrunk by James and Stein's positive part, 1 − (k − 1)/χ²: nothing is left of a
-    difference that chance explains, and hardly anything is lost of a large one.
-
-    Args:
-        wanted: (k,) shares of the classes among m trusted samples.
-        present: (k,) shares of the classes among the training samples that count.
-        m: Number of trusted samples.
-    """
-    k = len(wanted)
-    smooth = (m * wanted + 0.5) / (m + 0.5 * k)
-    chi2 = m * float(((smooth - present) ** 2 / np.maximum(present, TINY)).sum())
-    strength = max(0.0, 1 - (k - 1) / chi2) if chi2 > 0 else 0.0
-    shares = present * np.exp(strength * np.log(smooth / np.maximum(present, TINY)))
-    return shares / shares.sum()
-
-
-def tamed(factors: FloatArray, shares: FloatArray, least: float = LEAST_ESS) -> FloatArray:
-    """(k,) class factors, or the largest power of them that leaves an effective sample size.
-
-    Kish's effective sample size of weights f_y is (Σ P f)² / Σ P f², as a share of n. Ten samples
-    that stand for a tenth of the data have weights of a hundred: right on average, but a
-    mini-batch that has one of them learns little else, and some networks do not survive it.
-
-    Args:
-        factors: (k,) f.
-        shares: (k,) P, the shares of the classes.
-        least: The smallest share of the effective sample size.
+    Attributes:
+        share: Estimated share of wrong labels, in [0, 1].
+        low: Lower limit of its 95% interval.
+        high: Upper limit.
+        transitions: (k, k) estimated probability that class i is labelled j.
     """
 
-    def size(power: float) -> float:
-        f = factors**power
-        return float((shares @ f) ** 2 / (shares @ f**2))
+    share: float
+    low: float
+    high: float
+    transitions: Floats
 
-    if size(1.0) >= least:
-        return factors
-    low, high = 0.0, 1.0
-    for _ in range(30):
-        middle = 0.5 * (low + high)
-        low, high = (middle, high) if size(middle) >= least else (low, middle)
-    return factors**low
+
+def estimate_noise(
+    predicted: Floats, labels: Ints, predicted_trusted: Floats, labels_trusted: Ints, seed: int
+) -> Noise:
+    """The share of wrong labels with an interval by bootstrap, and the transitions.
+
+    The share needs only the diagonal of R. Solved for without the constraint R ≥ 0 it is nearly
+    unbiased, and so zero on average where no label is wrong. The transitions that are shown are the
+    same solution, cut to be not negative.
+
+    Args:
+        predicted: (n, k) probabilities of training samples by a classifier fitted without them.
+        labels: (n,) their given labels.
+        predicted_trusted: (m, k) the same of trusted samples.
+        labels_trusted: (m,)
+        seed: Decides the bootstrap.
+    """
+    q, q_trusted = (sharpened(np.log(np.maximum(p, TINY))) for p in (predicted, predicted_trusted))
+    n, k = q.shape
+    members = csr_array((np.ones(n), (np.arange(n), labels)), shape=(n, k))
+    generator = numpy_generator(seed, "noise bootstrap")
+    joint = _joint(members.T @ q / n, q_trusted, labels_trusted)
+    found = 1 - float(np.trace(joint))
+    shares: list[float] = []
+    for _ in range(BOOTSTRAPS):
+        rows = generator.integers(0, len(q_trusted), len(q_trusted))
+        times = np.bincount(generator.integers(0, n, n), minlength=n)
+        drawn = members.T @ (times[:, None] * q) / n
+        shares.append(1 - float(np.trace(_joint(drawn, q_trusted[rows], labels_trusted[rows]))))
+    # The basic interval: it is the difference to the estimate that repeats itself.
+    low, high = 2 * found - np.quantile(shares, [0.975, 0.025])
+    share, low, high = (float(np.clip(value, 0, 1)) for value in (found, low, high))
+    return Noise(share, low, high, _transitions(joint, share))
+
+
+def _joint(M: Floats, q: Floats, labels: Ints) -> Floats:
+    """(k, k) joint shares of class and given label, P(i) R_ij, with the sum one.
+
+    RᵀJ = M is solved by ridge regression towards no wrong labels.
+    """
+    k = len(M)
+    J = np.eye(k)[labels].T @ q / len(q)
+    share = J.sum(1)
+    square = J @ J.T
+    ridge = RIDGE * np.trace(square) / k
+    none_wrong = np.diag(np.where(share > 0, M.sum(1) / np.maximum(share, TINY), 0.0))
+    R = np.linalg.solve(square + ridge * np.eye(k), J @ M.T + ridge * none_wrong)
+    joint = R * share[:, None]
+    return joint / joint.sum()
+
+
+def _transitions(joint: Floats, share: float) -> Floats:
+    """(k, k) probabilities of given labels by class: not negative, with `share` wrong in all."""
+    wrong = np.maximum(joint, 0)
+    np.fill_diagonal(wrong, 0)
+    wrong *= share / max(float(wrong.sum()), TINY)
+    classes = np.maximum(joint.sum(1), wrong.sum(1))
+    right = np.diag(np.maximum(classes - wrong.sum(1), TINY))
+    return (wrong + right) / (wrong + right).sum(1, keepdims=True)

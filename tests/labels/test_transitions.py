@@ -5,14 +5,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from diw.methods.confusion import (
+from diw.labels.running import shrunk_shares, strictness, tamed
+from diw.labels.transitions import (
     information,
     log_odds,
     right_shares,
-    shrunk_shares,
     shrunk_transitions,
-    strictness,
-    tamed,
     temperature,
     tempered,
     transitions,
@@ -37,12 +35,11 @@ def exact_tables(noise: np.ndarray, prior: np.ndarray, ratio: np.ndarray, skill:
 
 @pytest.mark.parametrize("rate", [0.0, 0.3, 0.45])
 @pytest.mark.parametrize("skill", [0.95, 0.7])
-def test_transitions_are_found_whatever_the_predictions_are_worth(rate, skill, monkeypatch) -> None:
-    monkeypatch.setattr("diw.methods.confusion.ITERATIONS", 2000)
+def test_transitions_are_found_whatever_the_predictions_are_worth(rate, skill) -> None:
     prior, ratio = np.array([0.4, 0.3, 0.2, 0.1]), np.array([1.0, 0.5, 2.0, 1.0])
     train, trusted = exact_tables(noise(rate), prior, ratio, skill)
     scale = float(prior @ ratio)
-    R = transitions(train, trusted)
+    R = transitions(train, trusted, iterations=2000)
     np.testing.assert_allclose(R, noise(rate) * ratio[:, None] / scale, atol=2e-3)
     np.testing.assert_allclose(R.T @ trusted, train, atol=1e-4)
 

@@ -16,9 +16,8 @@ from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
-from numpy.typing import NDArray
 
-from diw.methods.confusion import TINY, FloatArray
+from diw.labels.transitions import TINY, Floats, Ints
 
 CHANCE = 10.0
 """Evidence that chance alone gives once in about a thousand times."""
@@ -34,14 +33,14 @@ MOST = 50_000
 
 
 @dataclass(frozen=True)
-class Doubts:
+class TrustedCheck:
     """What speaks for wrong labels among the trusted ones."""
 
     evidence: float
     """Twice the logarithm of the likelihood ratio, ε at its best against ε = 0."""
     share: float
     """ε: the share of labels that are given at random; zero without evidence."""
-    wrong: FloatArray
+    wrong: Floats
     """(m,) the probability of each label to be one of them."""
     samples: int
     """Of how many samples the evidence is."""
@@ -52,7 +51,7 @@ class Doubts:
         return self.evidence > CHANCE + MISFIT * self.samples
 
 
-def doubts(log_p: FloatArray, labels: NDArray[np.int64]) -> Doubts:
+def check_trusted(log_p: Floats, labels: Ints) -> TrustedCheck:
     """Test whether some of these labels are wrong, and say which.
 
     Predictions are calibrated in three ways, each as it makes the labels most likely. A network
@@ -72,10 +71,10 @@ def doubts(log_p: FloatArray, labels: NDArray[np.int64]) -> Doubts:
     fit = max(fits, key=lambda one: one.with_wrong)
     evidence = 2 * (fit.with_wrong - max(one.without for one in fits))
     if evidence <= 0:
-        return Doubts(0.0, 0.0, np.zeros((m,)), samples)
+        return TrustedCheck(0.0, 0.0, np.zeros((m,)), samples)
     likely = fit.of_label(log_p, labels)
     wrong = fit.share / k / _mixed(likely, fit.share, k)
-    return Doubts(evidence, fit.share, wrong, samples)
+    return TrustedCheck(evidence, fit.share, wrong, samples)
 
 
 @dataclass(frozen=True)
@@ -84,7 +83,7 @@ class _Fit:
 
     floor: float
     power: float
-    scale: FloatArray
+    scale: Floats
     """(k,) the factor of each class."""
     without: float = 0.0
     """The logarithm of the likelihood without wrong labels."""
@@ -93,9 +92,7 @@ class _Fit:
     share: float = 0.0
 
     @classmethod
-    def best(
-        cls, log_p: FloatArray, labels: NDArray[np.int64], floor: float, power: float
-    ) -> "_Fit":
+    def best(cls, log_p: Floats, labels: Ints, floor: float, power: float) -> "_Fit":
         """With this floor and power, the best scale and share."""
         k = log_p.shape[1]
         wanted = np.bincount(labels, minlength=k) / len(labels)
@@ -110,18 +107,18 @@ class _Fit:
             floor, power, fit.scale, float(totals[0]), float(totals[i + 1]), float(SHARES[i])
         )
 
-    def calibrated(self, log_p: FloatArray) -> FloatArray:
+    def calibrated(self, log_p: Floats) -> Floats:
         """(m, k) s."""
         p = np.exp(log_p)
         p = np.maximum(p - self.floor * p.min(axis=1, keepdims=True), TINY)
         p = (p / p.max(axis=1, keepdims=True)) ** self.power * self.scale
         return p / np.maximum(p.sum(axis=1, keepdims=True), TINY)
 
-    def of_label(self, log_p: FloatArray, labels: NDArray[np.int64]) -> FloatArray:
+    def of_label(self, log_p: Floats, labels: Ints) -> Floats:
         """(m,) s of each label."""
         return self.calibrated(log_p)[np.arange(len(labels)), labels].clip(min=TINY)
 
 
-def _mixed(likely: FloatArray, share: float, k: int) -> FloatArray:
+def _mixed(likely: Floats, share: float, k: int) -> Floats:
     """(m,) (1 − ε) s_y + ε/k."""
     return (1 - share) * likely + share / k

@@ -1,7 +1,7 @@
 """What the default knows of the training and the trusted samples as a whole.
 
 Predictions by label enter two tables, from which transitions are estimated
-(`diw.methods.confusion`); with them labels are judged, and the shares of the classes set right.
+(`diw.labels.transitions`); with them labels are judged, and the shares of the classes set right.
 """
 
 from collections.abc import Mapping
@@ -10,26 +10,22 @@ from math import ceil
 from typing import Any
 
 import numpy as np
-import torch
-from numpy.typing import NDArray
-from torch import Tensor
 
-from diw.methods.confusion import (
-    SHARPNESS,
+from diw.labels.transitions import (
     TINY,
-    FloatArray,
+    Bools,
+    Floats,
+    Ints,
     log_odds,
     right_shares,
-    shrunk_shares,
+    sharpened,
     shrunk_transitions,
-    strictness,
-    tamed,
     temperature,
     tempered,
     transitions,
     trusted_table,
 )
-from diw.methods.doubts import doubts
+from diw.labels.trusted import check_trusted
 
 VISITS = 6
 """Over how many visits odds and predictions are averaged: those of two turns of being left out."""
@@ -40,32 +36,34 @@ MANY_STEPS = 100
 """In a pass of so many steps a network forgets single samples between two visits."""
 MATCHES = 5
 """So many matches are between two looks at whether the trusted labels are right."""
+LEAST_ESS = 0.5
+"""Class factors leave at least this share of the effective sample size."""
 SURE = 8.0
 """Log odds are cut here, so that one visit cannot outvote all others."""
 
 
 @dataclass
-class Tables:
+class Running:
     """What is known of the training and the trusted samples as a whole."""
 
-    train: FloatArray
+    train: Floats
     """(k, k) sums of predictions by given label, old ones faded."""
-    trusted: FloatArray
+    trusted: Floats
     """(k, k) the same of trusted samples, from the same time: then M = RᵀJ holds for a network that
     changes, too."""
-    worth: FloatArray
+    worth: Floats
     """(k,) sums of π² by given label, old ones faded."""
-    transitions: FloatArray
+    transitions: Floats
     """(k, k) R."""
-    log_p: FloatArray
+    log_p: Floats
     """(m, k) predictions of trusted samples, NaN where none was seen yet."""
-    labels: NDArray[np.int64]
+    labels: Ints
     """(m,)"""
-    visits: NDArray[np.int64]
+    visits: Ints
     """(m,)"""
-    doubtful: NDArray[np.bool_]
+    doubtful: Bools
     """(m,) trusted samples whose own labels look wrong: they are trusted no more."""
-    judged: FloatArray
+    judged: Floats
     """(3, k) how many labels of each class were judged, and sums of the probabilities that they are
     right, at face value and strictly; old ones faded."""
     power: float = 1.0
@@ -78,7 +76,7 @@ class Tables:
     """Samples of the largest mini-batch so far."""
 
     @classmethod
-    def empty(cls, k: int) -> "Tables":
+    def empty(cls, k: int) -> "Running":
         """Nothing is known yet of k classes."""
         none = np.zeros(0, np.int64)
         M, J, log_p = np.zeros((k, k)), np.zeros((k, k)), np.zeros((0, k))
@@ -90,7 +88,7 @@ class Tables:
         """Whether there is something to match."""
         return bool((self.visits > 0).any() and self.train.any())
 
-    def note(self, index: NDArray[np.int64]) -> None:
+    def note(self, index: Ints) -> None:
         """Note which samples (n,) a mini-batch has."""
         self.samples = max(self.samples, int(index.max(initial=-1)) + 1)
         self.batch = max(self.batch, len(index))
@@ -100,11 +98,11 @@ class Tables:
         """Whether a pass over the training set is so long that no label is learned by heart."""
         return self.samples >= MANY_STEPS * max(self.batch, 1)
 
-    def add(self, q: FloatArray, labels: NDArray[np.int64]) -> None:
+    def add(self, q: Floats, labels: Ints) -> None:
         """Add predictions (n, k) of training samples with these labels (n,)."""
         np.add.at(self.train, labels, q)
 
-    def enter(self, rows: NDArray[np.int64], log_p: FloatArray, labels: NDArray[np.int64]) -> None:
+    def enter(self, rows: Ints, log_p: Floats, labels: Ints) -> None:
         """Average new predictions of trusted samples with those of their last visits."""
         missing = int(rows.max()) + 1 - len(self.visits) if len(rows) else 0
         if missing > 0:
@@ -119,7 +117,7 @@ class Tables:
         self.log_p[rows] = np.log(np.maximum(mixed, 1e-12))
         self.labels[rows] = labels
         sure = ~self.doubtful[rows]
-        np.add.at(self.trusted, labels[sure], np.exp(tempered(log_p[sure], SHARPNESS)))
+        np.add.at(self.trusted, labels[sure], sharpened(log_p[sure]))
 
     def match(self, steps: int) -> None:
         """Estimate temperature and transitions from what was seen; again in so many steps."""
@@ -129,7 +127,7 @@ class Tables:
         seen = self.believed
         log_p, labels = self.log_p[seen], self.labels[seen]
         self.power = temperature(log_p, labels)
-        q = np.exp(tempered(log_p, SHARPNESS))
+        q = sharpened(log_p)
         train = self.train / self.train.sum()
         found = transitions(train, trusted_table(q, labels, self.trusted))
         self.transitions = shrunk_transitions(found, train, q, labels)
@@ -138,18 +136,18 @@ class Tables:
         self.trusted *= left
 
     @property
-    def believed(self) -> NDArray[np.bool_]:
+    def believed(self) -> Bools:
         """(m,) the trusted samples that were seen and whose labels are not in doubt."""
         return (self.visits > 0) & ~self.doubtful
 
     def _doubt(self) -> None:
         """Look at whether the trusted labels are right; without new evidence the old one holds."""
         seen = self.visits > 0
-        found = doubts(self.log_p[seen], self.labels[seen])
+        found = check_trusted(self.log_p[seen], self.labels[seen])
         if found.enough:
             self.doubtful[seen] = found.wrong > 0.5
 
-    def judge(self, log_p: FloatArray, labels: NDArray[np.int64]) -> FloatArray:
+    def judge(self, log_p: Floats, labels: Ints) -> Floats:
         """(2, n) log odds that labels are right, at face value and strictly.
 
         Args:
@@ -160,9 +158,7 @@ class Tables:
         odds = [log_odds(view, labels, self.transitions) for view in views]
         return np.stack(odds).clip(-SURE, SURE)
 
-    def right(
-        self, odds: FloatArray, labels: NDArray[np.int64], known: NDArray[np.bool_], by_share: bool
-    ) -> FloatArray:
+    def right(self, odds: Floats, labels: Ints, known: Bools, by_share: bool) -> Floats:
         """(n,) the probabilities that labels are right: one for trusted ones.
 
         Trusted samples are trained on as well and are not quite forgotten while they are left
@@ -189,12 +185,12 @@ class Tables:
         mix = strictness(at_face, strictly, wanted)[labels] if by_share else 1.0
         return np.where(known, 1.0, (1 - mix) * face + mix * strict)
 
-    def _trusted_shares(self) -> FloatArray:
+    def _trusted_shares(self) -> Floats:
         """(k,) the shares of the classes among the trusted samples that were seen."""
         seen = self.labels[self.believed]
         return np.bincount(seen, minlength=len(self.worth)) / len(seen)
 
-    def class_factors(self, worth: FloatArray, labels: NDArray[np.int64]) -> FloatArray:
+    def class_factors(self, worth: Floats, labels: Ints) -> Floats:
         """(n,) what brings the classes to the shares that the trusted samples have."""
         k = len(self.worth)
         self.worth = 0.99 * self.worth + np.bincount(labels, worth, k)
@@ -203,19 +199,79 @@ class Tables:
         return tamed(shrunk_shares(wanted, present, m) / present, present)[labels]
 
     def state_dict(self) -> dict[str, Any]:
-        """All of it, as tensors and plain values."""
+        """All of it, as arrays and plain values."""
         of_trusted = ("log_p", "labels", "visits", "doubtful")
         names = ("train", "trusted", "worth", "transitions", *of_trusted, "judged")
-        arrays = {name: torch.as_tensor(getattr(self, name).copy()) for name in names}
+        arrays = {name: getattr(self, name).copy() for name in names}
         numbers = ("power", "next_match", "matches", "samples", "batch")
         return {**arrays, **{name: getattr(self, name) for name in numbers}}
 
     @classmethod
-    def from_state_dict(cls, state: Mapping[str, Any]) -> "Tables":
+    def from_state_dict(cls, state: Mapping[str, Any]) -> "Running":
         """What `state_dict` gave, in this version or an older one that knew less."""
-        arrays: dict[str, Any] = {
-            name: value.numpy().copy() if isinstance(value, Tensor) else value
+        known = {
+            name: value.copy() if isinstance(value, np.ndarray) else value
             for name, value in state.items()
         }
-        arrays.setdefault("doubtful", np.zeros(len(arrays["visits"]), bool))
-        return replace(cls.empty(len(arrays["train"])), **arrays)
+        known.setdefault("doubtful", np.zeros(len(known["visits"]), bool))
+        return replace(cls.empty(len(known["train"])), **known)
+
+
+def strictness(face: Floats, strict: Floats, wanted: Floats) -> Floats:
+    """(k,) λ in [0, 1] with (1 − λ) face + λ strict = wanted, or the end that is closest to it.
+
+    Where the strict judgement is not the stricter one it is taken, λ = 1.
+
+    Args:
+        face: (k,) shares of labels that seem right, predictions taken at face value.
+        strict: (k,) the same, predictions at the temperature of the trusted samples.
+        wanted: (k,) shares of right labels.
+    """
+    gap = face - strict
+    return np.where(gap > 0, np.clip((face - wanted) / np.maximum(gap, TINY), 0, 1), 1.0)
+
+
+def shrunk_shares(wanted: Floats, present: Floats, m: int) -> Floats:
+    """(k,) class shares between those present and those wanted, by the evidence for a difference.
+
+    With m trusted samples their shares differ from the true ones by chance. The logarithms of the
+    ratios are shrunk by James and Stein's positive part, 1 − (k − 1)/χ²: nothing is left of a
+    difference that chance explains, and hardly anything is lost of a large one.
+
+    Args:
+        wanted: (k,) shares of the classes among m trusted samples.
+        present: (k,) shares of the classes among the training samples that count.
+        m: Number of trusted samples.
+    """
+    k = len(wanted)
+    smooth = (m * wanted + 0.5) / (m + 0.5 * k)
+    chi2 = m * float(((smooth - present) ** 2 / np.maximum(present, TINY)).sum())
+    strength = max(0.0, 1 - (k - 1) / chi2) if chi2 > 0 else 0.0
+    shares = present * np.exp(strength * np.log(smooth / np.maximum(present, TINY)))
+    return shares / shares.sum()
+
+
+def tamed(factors: Floats, shares: Floats, least: float = LEAST_ESS) -> Floats:
+    """(k,) class factors, or the largest power of them that leaves an effective sample size.
+
+    Kish's effective sample size of weights f_y is (Σ P f)² / Σ P f², as a share of n. Ten samples
+    that stand for a tenth of the data have weights of a hundred: right on average, but a
+    mini-batch that has one of them learns little else, and some networks do not survive it.
+
+    Args:
+        factors: (k,) f.
+        shares: (k,) P, the shares of the classes.
+        least: The smallest share of the effective sample size.
+    """
+
+    def size(power: float) -> float:
+        f = factors**power
+        return float((shares @ f) ** 2 / (shares @ f**2))
+
+    if size(1.0) >= least:
+        return factors
+    low, high = 0.0, 1.0
+    for _ in range(30):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if size(middle) >= least else (low, middle)
+    return factors**low

@@ -1,40 +1,38 @@
 import numpy as np
 import pytest
-import torch
 
-from diw.auditing.embedding import CrossFit
-from diw.auditing.witness import second_opinion
-from diw.data import Dataset
-from diw.data.dataset import TensorInputs
+from diw.labels.crossfit import CrossFit, second_opinion
 from diw.metrics import auroc
 
 
-def problem(kind: str, n: int = 600) -> tuple[Dataset, np.ndarray, np.ndarray]:
+def problem(kind: str, n: int = 600) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Two classes, on two sides of a plane or inside and outside a ball; 30% wrong labels."""
     rng = np.random.default_rng(0)
     x = rng.normal(size=(n, 3))
     right = (x[:, 0] > 0 if kind == "plane" else (x**2).sum(1) > 2.4).astype(np.int64)
     wrong = rng.random(n) < 0.3
     labels = right ^ wrong
-    inputs = TensorInputs(torch.tensor(x, dtype=torch.float32))
-    return Dataset(inputs, torch.tensor(labels), ("no", "yes")), labels, wrong
+    return x, labels, wrong
+
+
+def opinion(x: np.ndarray, labels: np.ndarray, history: np.ndarray) -> tuple[np.ndarray, float]:
+    everything, nobody = np.arange(len(x)), np.zeros(len(x), bool)
+    return second_opinion(lambda rows: x[rows], everything, labels, 2, history, nobody, 0)
 
 
 @pytest.mark.parametrize("kind", ["plane", "ball"])
 def test_it_finds_wrong_labels_by_itself(kind: str) -> None:
-    data, labels, wrong = problem(kind)
-    none = np.zeros(len(labels))
-    p, share = second_opinion(data, labels, none, np.zeros(len(labels), bool), 0)
+    x, labels, wrong = problem(kind)
+    p, share = opinion(x, labels, np.zeros(len(labels)))
     assert share == (0.5 if kind == "plane" else 0.2)
     assert ((p > 0) & (p < 1)).all()
     assert auroc(-p, wrong) > 0.85
 
 
 def test_a_good_history_makes_it_better() -> None:
-    data, labels, wrong = problem("ball")
-    trusted = np.zeros(len(labels), bool)
-    alone, _ = second_opinion(data, labels, np.zeros(len(labels)), trusted, 0)
-    helped, _ = second_opinion(data, labels, np.where(wrong, 0.9, 0.1), trusted, 0)
+    x, labels, wrong = problem("ball")
+    alone, _ = opinion(x, labels, np.zeros(len(labels)))
+    helped, _ = opinion(x, labels, np.where(wrong, 0.9, 0.1))
     assert auroc(-helped, wrong) > auroc(-alone, wrong)
 
 

@@ -6,7 +6,7 @@ from hypothesis.extra.numpy import arrays
 
 import diw
 from diw.errors import UsageError
-from diw.reports.suspicion import (
+from diw.labels.history import (
     loss_scores,
     mean_weights,
     suggest,
