@@ -161,6 +161,20 @@ def test_wrong_use_is_one_line(tmp_path) -> None:
         )
 
 
+@pytest.mark.parametrize("wrong", [lambda row: 0, lambda row: 10**12 + row, lambda row: row / 2])
+def test_a_column_index_that_does_not_number_the_samples_is_refused(tmp_path, wrong) -> None:
+    rows = [{**row, "index": wrong(i)} for i, row in enumerate(sentences(64, 0.3, seed=0))]
+    with pytest.raises(UsageError, match=r"^train_dataset: its column 'index' does not number"):
+        trainer(tmp_path, bert(), "remember", train_dataset=rows).train()
+
+
+def test_trusted_places_beyond_the_training_set_are_refused(tmp_path) -> None:
+    options = {"trusted_index": torch.arange(5, 65)}
+    ours = trainer(tmp_path, bert(), "remember", objective_options=options)
+    with pytest.raises(UsageError, match=r"^trusted_index: 64 is no row of train_dataset, .*0..63"):
+        ours.train()
+
+
 def test_without_the_extra_one_line_says_what_to_install(monkeypatch) -> None:
     monkeypatch.setitem(sys.modules, "transformers", None)
     monkeypatch.delitem(sys.modules, "diw.integrations.huggingface")

@@ -97,6 +97,19 @@ def test_it_is_the_plain_loop(tmp_path, accumulate) -> None:
         torch.testing.assert_close(a, b)
 
 
+def test_a_second_module_is_trained_as_the_first_one_was(tmp_path) -> None:
+    ours, models = weighting(), [Classifier(), Classifier()]
+    before = [value.clone() for value in models[1].parameters()]
+    for model in models:
+        trainer(tmp_path, ours, epochs=2).fit(model, loader())
+    assert not any(map(torch.equal, before, models[1].parameters()))
+    assert all(map(torch.equal, *(model.parameters() for model in models)))
+    assert models[0].objective is not models[1].objective is ours.objective
+    trainer(tmp_path, ours, epochs=1).fit(models[1], loader())  # again: it goes on
+    assert models[1].objective is ours.objective
+    assert ours.objective.t == 9
+
+
 def test_a_checkpoint_resumes_weights_and_trusted_stream(tmp_path) -> None:
     whole = Classifier()
     keep = ModelCheckpoint(dirpath=tmp_path, filename="{epoch}", save_top_k=-1)

@@ -74,8 +74,9 @@ def test_rows_of_X_may_be_the_trusted_ones() -> None:
     y[:40] = true[:40]
     mask = np.arange(400) < 40
     by_mask = DIWClassifier(**LIGHT).fit(X, y, trusted=mask)
-    by_number = DIWClassifier(**LIGHT).fit(X, y, trusted=np.arange(40))
-    assert np.array_equal(by_mask.weights_, by_number.weights_)
+    for same in (np.arange(40), mask.astype(int), mask.astype(np.uint8).tolist()):
+        other = DIWClassifier(**LIGHT).fit(X, y, trusted=same)
+        assert np.array_equal(by_mask.weights_, other.weights_)
     assert np.array_equal(by_mask.trusted_, np.arange(40))
 
 
@@ -160,6 +161,41 @@ def test_a_network_of_ones_own() -> None:
         model = DIWClassifier(module=module, **LIGHT).fit(images, y, trusted=[0, 1, 2])
         assert model.predict(images).shape == (30,)
     assert model.module_ is not module  # a copy was trained
+
+
+class InADict(nn.Module):
+    """As networks of libraries that return a mapping."""
+
+    def __init__(self, shape, num_classes):
+        super().__init__()
+        self.layer = nn.Linear(*shape, num_classes)
+
+    def forward(self, inputs):
+        return {"logits": self.layer(inputs)}
+
+
+def test_a_network_that_returns_a_mapping_predicts_too() -> None:
+    X, y, _, _ = noisy(40)
+    inside = DIWClassifier(module=InADict, **LIGHT).fit(X, y, trusted=[0, 1, 2])
+    plain = DIWClassifier(module=lambda **sizes: InADict(**sizes).layer, **LIGHT)
+    plain.fit(X, y, trusted=[0, 1, 2])
+    np.testing.assert_array_equal(inside.predict_proba(X), plain.predict_proba(X))
+    values = X[:, 0]
+    fitted = DIWRegressor(module=InADict, **LIGHT).fit(X, values, trusted=[0, 1, 2])
+    assert fitted.predict(X).shape == (40,)
+
+
+def test_numbers_of_any_size_are_predicted_or_refused() -> None:
+    X, y, _, _ = noisy(40)
+    model = DIWClassifier(**LIGHT).fit(X, y, trusted=[0, 1, 2])
+    far = np.full((2, 4), [[1e300], [-1e300]])
+    assert np.isfinite(model.predict_proba(far)).all()
+    X[3, 2] = 1e300
+    with pytest.raises(UsageError, match=r"^X: holds numbers that are missing or too large"):
+        DIWClassifier(**LIGHT).fit(X, y, trusted=[0, 1, 2])
+    flat = DIWClassifier(module=lambda **_: nn.Flatten(), **LIGHT)
+    with pytest.raises(UsageError, match=r"^X: holds numbers that are missing or too large"):
+        flat.fit(X.reshape(40, 2, 2), y, trusted=[0, 1, 2])
 
 
 X, Y, _, _ = noisy(20)

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import nn
 from torch.utils.data import IterableDataset
@@ -28,8 +29,8 @@ except ImportError:
 STATE = "diw.pt"
 """The objective's state, in the folder of a checkpoint."""
 INDEX = "index"
-"""The column that says which training sample a row is, for methods that remember samples. A
-map-style data set without it gets it here."""
+"""The column that says which training sample a row is, for methods that remember samples: the
+numbers from 0 on, in any order. A map-style data set without it gets it here."""
 
 
 class WeightedTrainer(Trainer):
@@ -97,6 +98,7 @@ class WeightedTrainer(Trainer):
     def get_train_dataloader(self) -> Any:
         """As `Trainer`'s; its batches also say which training samples they hold."""
         dataset, collate = self.train_dataset, self.data_collator
+        self._check_places(dataset)
         if not _lacks_index(dataset):
             return super().get_train_dataloader()
         self.train_dataset, self.data_collator = Indexed(dataset), _with_index(collate)
@@ -104,6 +106,19 @@ class WeightedTrainer(Trainer):
             return super().get_train_dataloader()
         finally:
             self.train_dataset, self.data_collator = dataset, collate
+
+    def _check_places(self, dataset: Any) -> None:
+        """Refuse places that are not in the training set, before a step counts on them."""
+        if isinstance(dataset, IterableDataset) or not hasattr(dataset, "__len__"):
+            return
+        if not _lacks_index(dataset):
+            _check_index(dataset)
+        places = self.objective.task.trusted_places
+        if places is not None and len(places) and int(places.max()) >= len(dataset):
+            raise UsageError(
+                f"trusted_index: {int(places.max())} is no row of train_dataset, which has rows "
+                f"0..{len(dataset) - 1}"
+            )
 
     def compute_loss(
         self,
@@ -167,6 +182,20 @@ def _lacks_index(dataset: Any) -> bool:
         return False
     first = dataset[0] if len(dataset) else None
     return isinstance(first, Mapping) and INDEX not in first
+
+
+def _check_index(dataset: Any) -> None:
+    """Refuse a column `index` that is not the numbers of the samples, in any order."""
+    if INDEX in (getattr(dataset, "column_names", None) or ()):
+        given = dataset[INDEX]
+    else:
+        given = [dataset[row][INDEX] for row in range(len(dataset))]
+    numbers = np.asarray(given)
+    if not np.array_equal(np.sort(numbers, axis=None), np.arange(len(dataset))):
+        raise UsageError(
+            f"train_dataset: its column {INDEX!r} does not number the samples 0..{len(dataset) - 1}"
+            ", each once; rename or remove it, and each sample is known by its place"
+        )
 
 
 def _with_index(collate: Callable[[list[Any]], Any]) -> Callable[..., Any]:

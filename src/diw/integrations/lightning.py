@@ -1,5 +1,6 @@
 """Lightning: a callback that gives a `LightningModule` its objective."""
 
+import copy
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,6 +12,7 @@ from diw.methods import Method
 from diw.metrics import weight_summary
 from diw.objective import Objective
 from diw.runs.spec import DEFAULT_METHOD
+from diw.step.probe import unwrap
 
 try:
     import lightning.pytorch as pl
@@ -61,10 +63,11 @@ class ImportanceWeighting(pl.Callback):
         self._steps = 0
 
     def setup(self, trainer: pl.Trainer, pl_module: pl.LightningModule, stage: str) -> None:
-        """Make the objective, once, and hand it to the module as `objective`."""
-        if self._objective is None:
-            network = _submodule(pl_module, self._network)
-            self._objective = Objective(network, self._method, self._trusted, **self._options)
+        """Make the objective, once for each network, and hand it to the module as `objective`."""
+        network = unwrap(_submodule(pl_module, self._network))
+        if self._objective is None or self._objective.network is not network:
+            method = copy.deepcopy(self._method)  # what it learns of one network stays there
+            self._objective = Objective(network, method, self._trusted, **self._options)
         pl_module.objective = self._objective  # type: ignore[assignment]
 
     def on_fit_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:

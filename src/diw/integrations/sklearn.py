@@ -23,6 +23,8 @@ from diw.models import make_model
 from diw.objective import Objective
 from diw.runs.spec import DEFAULT_METHOD
 from diw.seeding import derive
+from diw.step.batch import first_tensor
+from diw.step.criteria import logits_of
 
 try:
     from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
@@ -41,6 +43,9 @@ SUSPECT = 0.5
 """Samples whose weight is below this share of the mean are suspects."""
 PIECE = 4096
 """Rows per forward of a prediction."""
+FARTHEST = 1e6
+"""Standard deviations from the mean beyond which a number is taken to be this far: no output of a
+network overflows."""
 
 Module = nn.Module | str | Callable[..., nn.Module] | None
 
@@ -82,8 +87,9 @@ class _Learner(BaseEstimator):
             y: (n,) labels, or numbers.
             X_trusted: (m, d) trusted samples, with the columns of X. They are trained on too.
             y_trusted: (m,) their labels.
-            trusted: Instead of these two: which rows of X are trusted, as a mask (n,) or as row
-                numbers. In a cross-validation use a mask, which is split along with X.
+            trusted: Instead of these two: which rows of X are trusted, as a mask (n,) of truth
+                values or of zeros and ones, or as row numbers (m,). In a cross-validation use a
+                mask, which is split along with X.
         """
         self._check()
         samples, y = self._read(X, y)
@@ -162,8 +168,9 @@ class _Learner(BaseEstimator):
         check_is_fitted(self, "module_")
         inputs = torch.as_tensor(self._encode(self._read(X, reset=False), fit=False))
         with torch.no_grad():
-            parts = [self.module_(part.to(self.device)).cpu() for part in inputs.split(PIECE)]
-        return torch.cat(parts).float()
+            outputs = (self.module_(part.to(self.device)) for part in inputs.split(PIECE))
+            logits = [first_tensor(logits_of(part)) for part in outputs]
+        return torch.cat([part.float().cpu() for part in logits])
 
     # What X may be
 
@@ -204,13 +211,21 @@ class _Learner(BaseEstimator):
         return samples, y
 
     def _encode(self, X: Any, *, fit: bool = True) -> NDArray[np.float32]:
-        """Numbers standardised, missing ones at the mean, categories one-hot; images unchanged."""
+        """Numbers standardised, missing ones at the mean, categories one-hot; images unchanged.
+
+        Numbers that are far from all others count as `FARTHEST` standard deviations.
+        """
         if X.ndim > 2:
-            return np.ascontiguousarray(X, dtype=np.float32)
-        if fit:
-            self.encoder_ = encoder(X).fit(X)
-        encoded = self.encoder_.transform(X)
-        return np.ascontiguousarray(encoded, dtype=np.float32)
+            encoded = X
+        else:
+            if fit:
+                self.encoder_ = encoder(X).fit(X)
+            encoded = np.clip(self.encoder_.transform(X), -FARTHEST, FARTHEST)
+        with np.errstate(over="ignore"):
+            encoded = np.ascontiguousarray(encoded, dtype=np.float32)
+        if not np.isfinite(encoded).all():
+            raise UsageError("X: holds numbers that are missing or too large to compute with")
+        return encoded
 
     def _check(self) -> None:
         for name in ("batch_size", "learning_rate"):

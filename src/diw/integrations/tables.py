@@ -38,12 +38,12 @@ def is_number(kind: Any) -> bool:
 
 
 def row_numbers(trusted: Any, n: int) -> NDArray[np.int64]:
-    """Row numbers from a mask (n,) or row numbers."""
+    """Row numbers from row numbers or a mask: n truth values, or n zeros and ones."""
     values = np.asarray(trusted)
-    if values.dtype == bool and values.shape == (n,):
+    if values.shape == (n,) and values.dtype.kind in "biu" and np.isin(values, (0, 1)).all():
         values = np.flatnonzero(values)
     if values.ndim != 1 or values.dtype.kind not in "iu" or not len(values):
-        raise UsageError(f"trusted: give a mask ({n},) or row numbers, at least one")
+        raise UsageError(f"trusted: give a mask ({n},) or row numbers, at least one row")
     if values.min() < -n or values.max() >= n:
         raise UsageError(f"trusted: row numbers must lie in 0..{n - 1}")
     return values.astype(np.int64) % n
