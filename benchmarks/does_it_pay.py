@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from benchmarks.measuring import machine
 from benchmarks.pay_cells import CELLS, Cell, setting, write_files
-from diw.auditing.audit import audit
+from diw.auditing.audits import audit
 from diw.data.split import Split
 from diw.experiments.execute import execute
 from diw.experiments.learners import all_trusted, as_arrays, learners

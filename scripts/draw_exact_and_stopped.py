@@ -10,7 +10,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from diw.matching import kmm
-from diw.reports.palette import COLOURS
+from diw.reports.figures import COLOURS
 from diw.reports.paper.style import DPI, WIDTH, styled
 
 ROOT = Path(__file__).parents[1]

@@ -15,9 +15,7 @@ from typing import Any
 
 from diw.experiments.catalogue import catalogue
 from diw.experiments.plan import PlannedCell, plan
-from diw.reports.palette import COLOURS, INK, MUTED
-from diw.reports.statistics import mean_and_std, paired_interval
-from diw.reports.table import (
+from diw.pages import (
     Cell,
     Column,
     difference_cell,
@@ -26,6 +24,8 @@ from diw.reports.table import (
     text_cell,
     to_markdown,
 )
+from diw.reports.figures import COLOURS, INK, MUTED
+from diw.reports.statistics import mean_and_std, paired_interval
 from diw.runs.spec import DEFAULT_METHOD
 
 ROOT = Path(__file__).parents[1]

@@ -9,10 +9,9 @@ import pytest
 
 from diw.auditing.page import render
 from diw.auditing.result import Audit
-from diw.auditing.samples import Samples
+from diw.auditing.samples import Origin, Samples
 from diw.data.corrections import read_corrections
 from diw.experiments.places import Place
-from diw.runs import Run, RunSpec
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
@@ -25,6 +24,7 @@ pytestmark = [
 @pytest.fixture
 def page_file(tmp_path: Path) -> Path:
     n = 80
+    shown = Samples(None, ["size"], [[str(row)] for row in range(n)])
     found = Audit(
         labels=np.arange(n) % 3,
         suggested=(np.arange(n) + 1) % 3,
@@ -34,11 +34,10 @@ def page_file(tmp_path: Path) -> Path:
         trusted=np.zeros(n, bool),
         classes=("ant", "<b>bee", "cat"),
         places=[Place('odd ",name.csv', row, False) for row in range(n)],
+        origin=Origin("x.csv", "key", lambda places: shown, lambda places: [""] * len(places)),
     )
-    run = Run.create(tmp_path / "run", RunSpec(data="x.csv").as_json())
-    shown = Samples(None, ["size"], [[str(row)] for row in range(n)])
     path = tmp_path / "audit.html"
-    path.write_text(render(found, run, shown, [""] * n), encoding="utf-8")
+    path.write_text(render(found), encoding="utf-8")
     return path
 
 

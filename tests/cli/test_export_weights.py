@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from diw.auditing.audit import audit
+from diw.auditing.audits import audit
 from diw.reports.summary import settled_weights
 from diw.runs import Run
 from tests.own_data import TRAIN, done, refused, write_csv, write_images

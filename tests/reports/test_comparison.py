@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from diw.errors import UsageError
+from diw.pages import Cell, Table
 from diw.reports.comparison import compare_runs, compare_table, finding, shared_entries
-from diw.reports.table import Cell, Table
 from diw.runs import Run, find_runs
 
 from .factory import make_run, make_spec

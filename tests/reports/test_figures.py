@@ -7,14 +7,16 @@ import pytest
 
 from diw.reports.comparison import compare_runs
 from diw.reports.figures import (
+    COLOURS,
     accuracy_chart,
     curve,
     ess_chart,
+    looks,
     pooled_weights,
     settled_range,
+    translucent,
     weight_charts,
 )
-from diw.reports.palette import looks
 from diw.runs import Run
 
 from .factory import make_run
@@ -81,3 +83,10 @@ def test_the_axis_leaves_out_the_first_steep_epochs(runs: list[Run]) -> None:
     late = np.concatenate([one.mean[1:] for one in curves if one is not None])
     room = 0.08 * np.ptp(late)
     assert (low, high) == pytest.approx((late.min() - room, late.max() + room))
+
+
+def test_looks_differ_for_every_method_of_the_paper() -> None:
+    labels = [f"method {place}" for place in range(14)]
+    assert len(set(looks(labels).values())) == 14
+    assert looks(reversed(labels)) == looks(labels)
+    assert translucent(COLOURS[0], 0.5) == "rgba(0,114,178,0.5)"

@@ -60,7 +60,7 @@ def test_done_lists_every_file(run: Run) -> None:
 @pytest.mark.parametrize("name", [*READ_BY_REPORTS, "model.safetensors"])
 def test_a_damaged_file_is_named(run: Run, name: str, damage) -> None:
     damage(run.folder / name)
-    code, out, error = diw("verify", run.folder)
+    code, out, error = diw("report", "--check", run.folder)
     assert code == 1
     assert name in out
     assert "1 of 1 runs are damaged" in error
@@ -70,9 +70,11 @@ def test_a_damaged_file_is_named(run: Run, name: str, damage) -> None:
 
 
 def test_a_sound_run_is_verified(run: Run) -> None:
-    assert "6 files as written" in done("verify", run.folder)
+    assert "6 files as written" in done("report", run.folder, "--check")
+    code, out, error = diw("verify", run.folder)  # the name of version 0.2
+    assert (code, "6 files as written" in out, "use diw report --check" in error) == (0, True, True)
     (run.folder / "done").unlink()
-    assert "unfinished, 12 epochs so far" in done("verify", run.folder)
+    assert "unfinished, 12 epochs so far" in done("report", run.folder, "--check")
 
 
 @pytest.mark.parametrize(
@@ -96,7 +98,7 @@ def test_a_run_from_before_there_were_checksums_is_read(run: Run) -> None:
     (run.folder / "done").write_text("")
     assert len(run.metrics()) == 12
     assert run.ledger().shape == (12, 50)
-    assert "readable; it has no checksums" in done("verify", run.folder)
+    assert "readable; it has no checksums" in done("report", run.folder, "--check")
 
 
 @pytest.mark.parametrize(

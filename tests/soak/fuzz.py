@@ -31,7 +31,7 @@ TRAIN = (
 COMMANDS: dict[str, tuple[str, ...]] = {
     "predict": ("predict", "run", "trusted.csv", "--out", "p.csv", "--device", "cpu"),
     "report": ("report", "run", "--out", "r.html", "--json", "r.json"),
-    "verify": ("verify", "run"),
+    "verify": ("report", "run", "--check"),
     "train": (*TRAIN, "--out", "run"),
     "evaluate": ("evaluate", "run", "trusted.csv", "--device", "cpu", "--json", "e.json"),
     "audit": ("audit", "run", "--out", "a", "--device", "cpu"),
@@ -45,7 +45,7 @@ WORDS = (
 )
 NUMBERS = ("0", "1", "2", "-1", "0.5", "1e-3", "1e400", "nan", "7")
 FILES = {"predict": 2, "evaluate": 2, "audit": 1, "export-weights": 1, "weights": 2}
-FILES |= {"report": 1, "verify": 1}
+FILES |= {"report": 1}
 """How many files or runs a verb takes."""
 OPTIONS: dict[str, list[click.Option]] = {
     verb: [

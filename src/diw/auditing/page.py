@@ -4,52 +4,70 @@ It needs no network, and its Content-Security-Policy allows none. Its marks are 
 and saved as `corrections.csv`.
 """
 
-from collections.abc import Sequence
 from html import escape
-from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from diw.auditing.result import Audit
-from diw.auditing.samples import Samples, shown_samples
-from diw.auditing.sections import diagnosis_section
-from diw.experiments.sources import training_contents
+from diw.auditing.samples import NOTHING, Origin, Samples
+from diw.errors import UsageError
 from diw.files import write_text
-from diw.reports.page import html_page, inline_policy, script_json
-from diw.reports.words import count, data_title
-from diw.runs import Run, spec_hash
+from diw.pages import (
+    Cell,
+    Column,
+    Table,
+    asset,
+    count,
+    html_page,
+    inline_policy,
+    make_table,
+    script_json,
+    text_cell,
+    to_html,
+)
+
+if TYPE_CHECKING:
+    from diw.auditing.diagnosis import Diagnosis
 
 BINS = 50
+MANY = 20
+"""Classes up to which transitions are shown."""
+
+TESTS = {
+    "features": "inputs differ (MMD)",
+    "labels": "class shares differ",
+    "losses": "training labels fit worse",
+}
 
 
-def write_page(found: Audit, run: Run, path: Path, *, top: int = 500, samples: bool = True) -> None:
-    """Write the page of an audit, atomically.
+def write_audit(found: Audit, folder: Path, *, top: int = 500, samples: bool = True) -> None:
+    """Write `suspects.csv` and `audit.html` into a folder that exists.
 
     Args:
-        found: The audit.
-        run: Its run; the samples are read from the run's data.
-        path: The page.
-        top: How many samples are in it, worst first.
+        found: The audit, of a run or a table.
+        folder: Where to.
+        top: How many samples are in the page, worst first.
         samples: Whether images and rows are in it, or only their names.
     """
+    write_text(folder / "suspects.csv", found.to_csv())
+    write_text(folder / "audit.html", render(found, top, samples=samples))
+
+
+def render(found: Audit, top: int = 500, *, samples: bool = True) -> str:
+    """The page's HTML; arguments as for `write_audit`."""
+    if found.origin is None:
+        raise UsageError("audit: of arrays has no page; its .suspects are a table")
     places = found.order[:top]
-    shown = shown_samples(run, places) if samples else Samples(None, [], None)
-    contents = training_contents(run.spec)(places.tolist())
-    write_text(path, render(found, run, shown, contents))
-
-
-def render(found: Audit, run: Run, shown: Samples, contents: Sequence[str]) -> str:
-    """The page's HTML; `shown` are the worst samples, `contents` their fingerprints."""
-    top = len(contents)
-    data = data_title(run.spec.data)
+    shown = found.origin.show(places) if samples else NOTHING
+    top, name = len(places), escape(Path(found.origin.name).name)
     table = "" if shown.images is not None else " table"
-    scripts = _asset("audit.js")
-    style = _asset("audit.css")
-    content = script_json(_content(found, run, shown, contents))
+    scripts = asset("diw.auditing", "audit.js")
+    style = asset("diw.auditing", "audit.css")
+    content = script_json(_content(found, found.origin, shown, top))
     header = f"""<p class="kicker">diw audit</p>
-<h1>Which labels of {escape(Path(data).name)} look wrong?</h1>
+<h1>Which labels of {name} look wrong?</h1>
 <p class="finding">{escape(finding(found))}</p>
 {_private(shown, top)}"""
     body = f"""{_plots(found)}
@@ -79,7 +97,7 @@ wrong, and the number of the right class (the first is 0); <kbd>r</kbd> right; <
 suspects.csv.</p></noscript>
 </section>"""
     return html_page(
-        f"Audit of {Path(data).name}",
+        f"Audit of {Path(found.origin.name).name}",
         policy=inline_policy([scripts], img="data:"),
         header=header,
         body=body,
@@ -165,11 +183,12 @@ def _chooser(name: str, title: str, classes: tuple[str, ...]) -> str:
     return f'<label>{title} <select id="{name}">{every}{options}</select></label>'
 
 
-def _content(found: Audit, run: Run, shown: Samples, contents: Sequence[str]) -> dict[str, Any]:
+def _content(found: Audit, origin: Origin, shown: Samples, top: int) -> dict[str, Any]:
     """What the page's script reads."""
     rows: list[dict[str, Any]] = []
-    places = found.order[: len(contents)].tolist()
-    for place, row, content in zip(places, found.rows(len(places)), contents, strict=True):
+    places = found.order[:top].tolist()
+    contents = origin.contents(places)
+    for place, row, content in zip(places, found.rows(top), contents, strict=True):
         probability = row["probability"]
         rows.append(
             {
@@ -190,7 +209,7 @@ def _content(found: Audit, run: Run, shown: Samples, contents: Sequence[str]) ->
     if found.flipped is not None:
         wrong = np.histogram(ranked[found.flipped[found.order]].clip(0, 1), BINS, (0.0, 1.0))[0]
     return {
-        "id": spec_hash(run.spec.as_json()),
+        "id": origin.key,
         "classes": list(found.classes),
         "total": len(ranked),
         "rows": rows,
@@ -206,5 +225,77 @@ def _content(found: Audit, run: Run, shown: Samples, contents: Sequence[str]) ->
     }
 
 
-def _asset(name: str) -> str:
-    return files("diw.auditing").joinpath(name).read_text(encoding="utf-8")
+def tests_table(found: "Diagnosis") -> Table:
+    """The three tests with their p-values."""
+    return make_table(
+        [
+            (Column("test", "test", "left"), text_cell(TESTS[name])),
+            (Column("p", "p-value"), _p(found.p_values[name])),
+            (Column("adjusted", "adjusted (Holm)"), _p(found.adjusted[name])),
+        ]
+        for name in found.p_values
+    )
+
+
+def ratios_table(found: "Diagnosis") -> Table:
+    """Trusted over training share of each class."""
+
+    def row(number: int) -> list[tuple[Column, Cell]]:
+        ratio, low, high = (float(value) for value in found.ratios[number])
+        return [
+            (Column("class", "class", "left"), text_cell(found.classes[number])),
+            (Column("ratio", "trusted : training"), Cell(f"{ratio:.2f}", ratio)),
+            (Column("interval", "95% interval"), Cell(f"{low:.2f} to {high:.2f}", None)),
+        ]
+
+    return make_table(map(row, range(len(found.classes))))
+
+
+def transitions_table(found: "Diagnosis") -> Table:
+    """The estimated share of each class that is labelled as each class, in per cent."""
+
+    def row(number: int) -> list[tuple[Column, Cell]]:
+        cells = [(Column("class", "class", "left"), text_cell(found.classes[number]))]
+        for name, value in zip(found.classes, found.noise.transitions[number], strict=True):
+            text = f"{100 * value:.0f}" if value >= 0.005 else "·"
+            cells.append((Column(name, f"as {name}"), Cell(text, float(value))))
+        return cells
+
+    return make_table(map(row, range(len(found.classes))))
+
+
+def facts(found: "Diagnosis") -> list[str]:
+    """What else was estimated, in lines."""
+    noise = found.noise
+    share, low, high = found.outside
+    return [
+        f"wrong labels: {100 * noise.share:.1f}% "
+        f"(95% interval {100 * noise.low:.1f} to {100 * noise.high:.1f}%)",
+        f"trusted samples outside the training samples: {100 * share:.1f}% "
+        f"({100 * low:.1f} to {100 * high:.1f}%; 1% is what no shift gives)",
+    ]
+
+
+def diagnosis_section(found: "Diagnosis") -> str:
+    """The diagnosis as HTML."""
+    lines = "".join(f"<li>{escape(line[0].upper() + line[1:])}</li>" for line in facts(found))
+    parts = [to_html(tests_table(found))]
+    if len(found.classes) <= MANY:
+        parts.append(
+            "<details><summary>Which labels were given for which classes, in per cent</summary>\n"
+            f"{to_html(transitions_table(found))}</details>"
+        )
+    parts.append(
+        "<details><summary>Class shares, trusted against training labels</summary>\n"
+        f"{to_html(ratios_table(found))}</details>"
+    )
+    return (
+        '<section aria-labelledby="shift">\n<h2 id="shift">Which shift is it?</h2>\n'
+        f"<p>{escape(found.sentence)}</p>\n"
+        "<details>\n<summary>The evidence</summary>\n"
+        f"{parts[0]}\n<ul>{lines}</ul>\n</details>\n{''.join(parts[1:])}\n</section>"
+    )
+
+
+def _p(value: float) -> Cell:
+    return Cell(f"{value:.3f}", value, strong=value <= 0.05)

@@ -5,15 +5,18 @@ import io
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.util import find_spec
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from diw.auditing.diagnosis import Diagnosis
-from diw.experiments.places import Place
+from diw.auditing.samples import Origin
 from diw.labels.transitions import Floats, Ints
 from diw.metrics import auroc, average_precision
+
+if TYPE_CHECKING:
+    from diw.auditing.diagnosis import Diagnosis
+    from diw.experiments.places import Place
 
 FEWEST = 20
 """Suspects are at least so many: someone who asks wants to look at some."""
@@ -41,6 +44,7 @@ class Audit:
         flipped: (n,) bool, which labels are wrong, known for simulated noise; else None.
         opinion: (n,) the probability of the given label by a classifier fitted without the sample;
             None if only arrays were given.
+        origin: What they are called and how a page shows them; None if only arrays were given.
     """
 
     labels: Ints
@@ -50,10 +54,11 @@ class Audit:
     weight: Floats
     trusted: NDArray[np.bool_]
     classes: tuple[str, ...]
-    places: list[Place] | None = field(default=None, repr=False)
-    diagnosis: Diagnosis | None = field(default=None, repr=False)
+    places: "list[Place] | None" = field(default=None, repr=False)
+    diagnosis: "Diagnosis | None" = field(default=None, repr=False)
     flipped: NDArray[np.bool_] | None = field(default=None, repr=False)
     opinion: Floats | None = field(default=None, repr=False)
+    origin: Origin | None = field(default=None, repr=False)
 
     @cached_property
     def order(self) -> Ints:

@@ -3,22 +3,23 @@
 import base64
 import struct
 import zlib
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
-from diw.data.columns import words_of
-from diw.data.encoding import CategoryColumn, TableRows
-from diw.data.own import read_raw, shared_label
-from diw.data.tables import TableFile
-from diw.experiments.places import is_own
-from diw.experiments.sources import load_bundle, load_split
 from diw.labels.transitions import Ints
-from diw.runs import Run
+from diw.pages import data_title
+from diw.runs import Run, spec_hash
+
+if TYPE_CHECKING:
+    import torch
+
+    from diw.data.tables import TableFile
 
 LARGEST_SIDE = 96
 """Pixels of a thumbnail's longer side."""
@@ -43,8 +44,43 @@ class Samples:
     cells: list[list[str]] | None
 
 
-def shown_samples(run: Run, places: Ints) -> Samples:
+NOTHING = Samples(None, [], None)
+"""What is shown where samples are left out."""
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where audited samples are from, as a page names and shows them.
+
+    Attributes:
+        name: Of the data, for the title.
+        key: Tells these data from others: marks are kept by the browser under it.
+        show: The samples at some places.
+        contents: Fingerprints of what they hold, by which corrections know them again.
+    """
+
+    name: str
+    key: str
+    show: Callable[[Ints], Samples]
+    contents: Callable[[Sequence[int]], Sequence[str]]
+
+
+def of_run(run: Run) -> Origin:
+    """The training samples of a run; its data are read when they are shown."""
+    from diw.experiments.sources import training_contents
+
+    spec = run.spec
+    key, show = spec_hash(spec.as_json()), partial(_run_samples, run)
+    return Origin(data_title(spec.data), key, show, training_contents(spec))
+
+
+def _run_samples(run: Run, places: Ints) -> Samples:
     """The rows at these places of the run's arrays, as images or as cells."""
+    import torch
+
+    from diw.data.columns import words_of
+    from diw.experiments.sources import load_bundle, load_split
+
     split, bundle = load_split(run.spec), load_bundle(run.spec)
     inputs = split.train.inputs
     if len(inputs.shape) == 3 and inputs.shape[0] in (1, 3, 4):
@@ -60,8 +96,12 @@ def shown_samples(run: Run, places: Ints) -> Samples:
     return _decoded(inputs.take(torch.from_numpy(places)).numpy(), encoding)
 
 
-def _own_table(run: Run) -> TableFile | None:
+def _own_table(run: Run) -> "TableFile | None":
     """The user's own table as it is written; None for arrays and images."""
+    from diw.data.own import read_raw, shared_label
+    from diw.data.tables import TableFile
+    from diw.experiments.places import is_own
+
     spec = run.spec
     if not is_own(spec.data) or not Path(spec.data).is_file():
         return None
@@ -76,6 +116,8 @@ def _own_table(run: Run) -> TableFile | None:
 
 def _decoded(values: NDArray[np.float32], rows: Any) -> Samples:
     """Rows of an array with its own numbers: standardisation is undone."""
+    from diw.data.encoding import CategoryColumn, TableRows
+
     flat = values.reshape(len(values), -1)
     if not isinstance(rows, TableRows) or any(isinstance(c, CategoryColumn) for c in rows.columns):
         names = [str(number) for number in range(flat.shape[1])]
@@ -88,6 +130,8 @@ def _decoded(values: NDArray[np.float32], rows: Any) -> Samples:
 
 
 def _thumbnails(inputs: Any, places: Ints) -> list[str]:
+    import torch
+
     pixels = [
         _small(inputs.take(torch.from_numpy(places[start : start + 64])))
         for start in range(0, len(places), 64)
@@ -100,8 +144,10 @@ def _thumbnails(inputs: Any, places: Ints) -> list[str]:
     return ["data:image/png;base64," + base64.b64encode(code).decode() for code in coded]
 
 
-def _small(values: torch.Tensor, side: int = LARGEST_SIDE) -> NDArray[np.uint8]:
+def _small(values: "torch.Tensor", side: int = LARGEST_SIDE) -> NDArray[np.uint8]:
     """(b, c, h, w) in [0, 1] as bytes, no side longer than `side`."""
+    import torch
+
     height, width = values.shape[2:]
     factor = side / max(height, width)
     if factor < 1:

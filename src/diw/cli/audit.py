@@ -60,15 +60,14 @@ def audit(
     and audit.html, a page to look at suspects and to mark each as wrong, right or to be dropped.
     The page saves corrections.csv, which `diw train --corrections` applies.
     """
-    from diw.auditing.audit import audit as audit_labels
-    from diw.auditing.page import write_page
+    from diw.auditing.audits import audit as audit_labels
+    from diw.auditing.page import write_audit
     from diw.files import write_text
 
     found = find_run(run)
     result = audit_labels(found, device=read_device(device), model=model, trust_model=trust_model)
     folder = writable_folder(out, "out")
-    write_text(folder / "suspects.csv", result.to_csv())
-    write_page(result, found, folder / "audit.html", top=top, samples=samples)
+    write_audit(result, folder, top=top, samples=samples)
     doubtful, trusted = len(result.doubtful), int(result.trusted.sum())
     if doubtful:
         write_text(folder / "trusted.csv", result.to_csv(doubtful=True))

@@ -1,7 +1,6 @@
 """`diw compare`: train several methods on the same shifted data and compare them."""
 
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,13 +25,11 @@ from diw.runs import Run, RunSpec
 from diw.runs.spec import DEFAULT_METHOD
 
 if TYPE_CHECKING:
+    from diw.auditing import Audit
     from diw.reports.comparison import Comparison
 
 SIMULATED = "symmetric:0.4"
 """What is done to data sets with a name where no shift is named."""
-
-CONTROLS = ("uniform", "random", "truth")
-"""Methods whose weights say nothing that was learned."""
 
 EXAMPLES = """
 \b
@@ -161,25 +158,28 @@ def _report(
     learners: bool,
     samples: bool,
 ) -> None:
-    from diw.auditing.highlights import write_audit
+    from functools import cache
+
+    from diw.auditing.audits import own_audit
+    from diw.pages import show
     from diw.reports.comparison import compare_runs, compare_table
     from diw.reports.learners import keep_learners, learners_table
     from diw.reports.page import write_report
     from diw.reports.summary import remark, results_json
-    from diw.reports.table import show
 
     (comparison,) = compare_runs(runs)  # they share their setting
     show(compare_table(comparison))
     say(filter(None, map(remark, comparison.trials)))
-    others = _learners(comparison) if learners else {}
+    audit = cache(own_audit)  # of each run at most once
+    others = _learners(comparison, audit) if learners else {}
     if others:
         click.echo()
         show(learners_table(comparison, others))
         keep_learners(comparison, others, folder)
-    found = write_audit(comparison, folder, samples=samples)
-    write_report([comparison], folder / "report.html", [others], [found])
+    found = audit(comparison.audited)
+    write_report([comparison], folder / "report.html", [others], found, samples=samples)
     click.echo(f"\nReport:  {folder / 'report.html'}\nRecords: {folder}")
-    say_audit(found, folder)
+    say_audit(found, folder, samples=samples)
     shared = {k: v for k, v in base.as_json().items() if not k.startswith("method")}
     shared["seeds"] = sorted({run.spec.seed for run in runs})
     summaries = {trial.run.folder: trial for trial in comparison.trials}
@@ -187,14 +187,16 @@ def _report(
     write_results(json_file, {**results, "learners": others} if others else results)
 
 
-def _learners(comparison: "Comparison") -> dict[str, dict[int, float]]:
+def _learners(
+    comparison: "Comparison", audit: "Callable[[Run], Audit | None]"
+) -> dict[str, dict[int, float]]:
     """Test accuracy by seed of what one would do without a network; empty where it is not shown."""
     from importlib.util import find_spec
 
-    from diw.auditing.audit import audit
     from diw.experiments.learners import is_small, learner_scores
     from diw.experiments.places import is_own
     from diw.experiments.sources import load_split
+    from diw.reports.comparison import CONTROLS
     from diw.reports.summary import settled_weights
 
     if not is_own(comparison.spec.data) or not is_small(load_split(comparison.spec)):
@@ -215,10 +217,8 @@ def _learners(comparison: "Comparison") -> dict[str, dict[int, float]]:
             for label, trial in trials.items()
             if trial.method not in CONTROLS and (weights := settled_weights(trial.run)) is not None
         }
-        suspects: dict[str, Any] = {}
-        for label in learned:
-            with suppress(UsageError):  # a network of one's own is not imported for this
-                suspects[label] = audit(trials[label].run).droppable
+        audits = {label: audit(trials[label].run) for label in learned}
+        suspects = {label: one.droppable for label, one in audits.items() if one is not None}
         split = load_split(next(iter(trials.values())).run.spec)
         for name, score in learner_scores(split, learned, seed, suspects).items():
             found.setdefault(name, {})[seed] = score

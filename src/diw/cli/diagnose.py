@@ -58,10 +58,10 @@ def diagnose(
     from dataclasses import replace
 
     from diw.auditing import diagnose_data
-    from diw.auditing.sections import facts, ratios_table, tests_table, transitions_table
+    from diw.auditing.page import facts, ratios_table, tests_table, transitions_table
     from diw.data import load
     from diw.data.split import make_split, parse_trusted
-    from diw.reports.table import show
+    from diw.pages import show
 
     chosen = parse_trusted(trusted)
     file = chosen if isinstance(chosen, Path) else None

@@ -7,7 +7,7 @@ import click
 
 from diw.cli.options import NetworkOptions, json_option, network_options, say_notes, write_results
 from diw.errors import UsageError
-from diw.reports.table import Cell, Column, Table, make_table, number_cell, show, text_cell
+from diw.pages import Cell, Column, Table, make_table, number_cell, show, text_cell
 from diw.runs import Run, find_run
 
 if TYPE_CHECKING:

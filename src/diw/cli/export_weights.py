@@ -33,7 +33,7 @@ def export_weights(run: Path, out: Path, model: str | None, device: str) -> None
 
     import numpy as np
 
-    from diw.auditing.audit import audit
+    from diw.auditing.audits import audit
     from diw.experiments.exporting import training_rows
     from diw.files import plain_text, replacing
     from diw.predict import Predictor

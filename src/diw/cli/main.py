@@ -13,9 +13,12 @@ from diw.errors import RunError, UsageError
 
 VERBS = (
     *("compare", "train", "predict", "evaluate", "audit", "diagnose", "export-weights"),
-    *("weights", "methods", "data", "report", "reproduce", "verify"),
+    *("weights", "methods", "data", "report", "reproduce"),
 )
 """Each is a module of this package (`-` as `_`) that holds a click command of the same name."""
+
+RENAMED = {"verify": "report"}
+"""Names of version 0.2, which the module of the verb that took over still holds."""
 
 FILES = ("csv", "npy", "npz", "parquet", "tsv", "txt")
 """Endings that no method's field has."""
@@ -44,10 +47,10 @@ class Verbs(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The click command of one verb."""
-        if cmd_name not in VERBS:
+        if cmd_name not in (*VERBS, *RENAMED):
             return None
         name = cmd_name.replace("-", "_")
-        self.asked = getattr(import_module(f"diw.cli.{name}"), name)
+        self.asked = getattr(import_module(f"diw.cli.{RENAMED.get(name, name)}"), name)
         return self.asked
 
 

@@ -13,9 +13,9 @@ import click
 from diw.errors import UsageError
 
 if TYPE_CHECKING:
+    from diw.auditing import Audit
     from diw.data import Note
     from diw.predict import Predictor
-    from diw.reports.closer import Highlights
     from diw.runs import Run
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -169,11 +169,11 @@ def say_notes(notes: "Iterable[Note]", verbose: bool) -> None:
     say(map(str, notes) if verbose else brief(notes))
 
 
-def say_audit(found: "Highlights | None", folder: Path) -> None:
+def say_audit(found: "Audit | None", folder: Path, *, samples: bool) -> None:
     """Say where the audit of one's own data is, and that it holds samples, if it does."""
-    if found is not None and found.audit is not None:
+    if found is not None:
         holds = " (holds samples of your data; --no-samples leaves them out)"
-        click.echo(f"Audit:   {folder / found.audit}{holds if found.samples else ''}")
+        click.echo(f"Audit:   {folder / 'audit' / 'audit.html'}{holds if samples else ''}")
 
 
 def read_fields(settings: Iterable[str]) -> dict[str, dict[str, str]]:

@@ -57,7 +57,7 @@ def predict(run: Path, file: Path, out: Path, network: NetworkOptions) -> None:
 
 def _shown(batches: Iterable[Any], rows: int) -> Iterator[Any]:
     """The batches, with a bar in an interactive terminal."""
-    from diw.reports.table import is_interactive
+    from diw.pages import is_interactive
 
     if not is_interactive(sys.stderr):
         yield from batches

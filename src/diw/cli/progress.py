@@ -136,7 +136,7 @@ def progress(
     runs: Sequence[Tracked], stream: TextIO | None = None, interval: float = INTERVAL
 ) -> Generator[None]:
     """Show the progress of `runs` while the block does the work, on the standard error."""
-    from diw.reports.table import is_interactive
+    from diw.pages import is_interactive
 
     out = stream or sys.stderr
     watches = [Watch(tracked) for tracked in runs]

@@ -1,4 +1,4 @@
-"""`diw report`: the table and the page again, from run records alone."""
+"""`diw report`: the table and the page again, from run records alone; or their checksums."""
 
 from pathlib import Path
 
@@ -8,10 +8,12 @@ from diw.cli.options import (
     FILE,
     json_option,
     samples_option,
+    say,
     say_audit,
     writable_file,
     write_results,
 )
+from diw.errors import RunError, UsageError
 
 EXAMPLES = """
 \b
@@ -19,31 +21,80 @@ Examples:
   diw report runs                             every finished run below a folder
   diw report runs/compare --out noise.html    to a file of your choice
   diw report runs --json results.json         the numbers for a program
+  diw report runs model --check               whether all files are as written
 """
 
 
 @click.command(epilog=EXAMPLES)
-@click.argument("runs", type=click.Path(path_type=Path))
-@click.option("--out", type=FILE, help="The page.  [default: report.html in RUNS]")
+@click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--out", type=FILE, help="The page.  [default: report.html in the first of RUNS]")
+@click.option(
+    "--check",
+    is_flag=True,
+    help="Only compare every file of finished runs with its size and checksum; the exit code is 1 "
+    "if one is damaged or missing.",
+)
 @samples_option
 @json_option
-def report(runs: Path, out: Path | None, samples: bool, json_file: Path | None) -> None:
+def report(
+    runs: tuple[Path, ...], out: Path | None, check: bool, samples: bool, json_file: Path | None
+) -> None:
     """Show the results of finished runs and write their report page.
 
-    RUNS is a run or a folder of runs. Nothing is trained; unfinished runs are
+    Each of RUNS is a run or a folder of runs. Nothing is trained; unfinished runs are
     left out. Other learners are those that `diw compare` has scored.
     """
-    from diw.auditing.highlights import write_audit
+    if check:
+        for flag, value in (("out", out), ("json", json_file)):
+            if value is not None:
+                raise UsageError(f"{flag}: --check writes nothing; leave it out")
+        check_runs(runs)
+    else:
+        _report(runs, out or runs[0] / "report.html", samples, json_file)
+
+
+@click.command(hidden=True)
+@click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path))
+def verify(runs: tuple[Path, ...]) -> None:
+    """Do as `diw report --check` does."""
+    say(["diw verify is deprecated and goes with diw 1.0: use diw report --check"])
+    check_runs(runs)
+
+
+def check_runs(runs: tuple[Path, ...]) -> None:
+    """Read every file of the runs; other verbs compare only what they read."""
+    from diw.runs import find_runs
+
+    found = [run for path in runs for run in find_runs(path)]
+    if not found:
+        raise UsageError(f"runs: no run in {', '.join(map(str, runs))}")
+    damaged = 0
+    for run in found:
+        try:
+            if run.finished:
+                count = run.verify()
+                words = f"{count} files as written" if count else "readable; it has no checksums"
+            else:
+                words = f"unfinished, {len(run.metrics())} epochs so far"
+        except UsageError as error:
+            damaged += 1
+            words = str(error)
+        click.echo(f"{run.folder}: {words.removeprefix(f'{run.folder}: ')}")
+    if damaged:
+        raise RunError(f"{damaged} of {len(found)} runs are damaged")
+
+
+def _report(runs: tuple[Path, ...], page: Path, samples: bool, json_file: Path | None) -> None:
+    from diw.auditing.audits import own_audit
+    from diw.pages import show
     from diw.reports.comparison import compare_runs, compare_table, shared_entries
     from diw.reports.learners import kept_learners, learners_table
     from diw.reports.page import write_report
     from diw.reports.summary import results_json
-    from diw.reports.table import show
     from diw.runs import find_runs
 
-    all_runs = find_runs(runs)
+    all_runs = [run for path in runs for run in find_runs(path)]
     comparisons = compare_runs(all_runs)
-    page = out or runs / "report.html"
     writable_file(page, "out")
     others = [kept_learners(comparison) for comparison in comparisons]
     for place, comparison in enumerate(comparisons):
@@ -53,15 +104,14 @@ def report(runs: Path, out: Path | None, samples: bool, json_file: Path | None) 
         if others[place]:
             click.echo()
             show(learners_table(comparison, others[place]))
-    found = [write_audit(one, page.parent, samples=samples) for one in comparisons[:1]]
-    write_report(comparisons, page, others, found)
+    found = own_audit(comparisons[0].audited)
+    write_report(comparisons, page, others, found, samples=samples)
     click.echo(f"\nReport:  {page}")
-    say_audit(found[0], page.parent)
+    say_audit(found, page.parent, samples=samples)
     unfinished = sum(not run.finished for run in all_runs)
     if unfinished:
         click.echo(f"Left out: {unfinished} of {len(all_runs)} runs, which are not finished.")
     trials = [trial for comparison in comparisons for trial in comparison.trials]
-    spec = shared_entries([trial.run.spec for trial in trials])
-    results = results_json(spec, trials)
+    results = results_json(shared_entries([trial.run.spec for trial in trials]), trials)
     learners = others[0] if len(comparisons) == 1 else {}
-    write_results(json_file, {**results, "learners": learners} if learners else results)
+    write_results(json_file, {**results, "learners": learners} if others else results)

@@ -228,12 +228,12 @@ def _run(
 def _report(orders: "Sequence[Order]", folder: Path) -> None:
     """Tables, figures and verdicts of these experiments; the page holds earlier ones too."""
     from diw.experiments.catalogue import catalogue
+    from diw.pages import show
     from diw.reports.paper.page import write_page
     from diw.reports.paper.results import read_sheet
     from diw.reports.paper.tables import matrix_table, metrics_of
     from diw.reports.paper.write import Section, read_section, write_sheet
     from diw.reports.summary import Summary
-    from diw.reports.table import show
 
     known: dict[Path, Summary] = {}
     named = {one.experiment.name for one in orders}

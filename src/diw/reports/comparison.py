@@ -11,22 +11,26 @@ from urllib.parse import quote
 import numpy as np
 
 from diw.errors import UsageError
-from diw.reports.statistics import MARK_FROM, Mark, Standing, mean_and_std, standings
-from diw.reports.summary import Summary, summarise
-from diw.reports.table import (
+from diw.pages import (
     Cell,
     Column,
     Table,
+    count,
     difference_cell,
     make_table,
     number_cell,
     text_cell,
 )
-from diw.reports.words import count, describe
+from diw.reports.statistics import MARK_FROM, Mark, Standing, mean_and_std, standings
+from diw.reports.summary import Summary, summarise
+from diw.reports.words import describe
 from diw.runs import Run, RunSpec, spec_hash
 
 BASELINE = "uniform"
 """What the best method is compared with in the finding, where it is there."""
+
+CONTROLS = ("clean", "random", "truth")
+"""Methods whose training says nothing of the given labels."""
 
 VERDICTS: dict[Mark, str] = {
     "best": "best",
@@ -64,6 +68,12 @@ class Comparison:
     def seeds(self) -> list[int]:
         """Every seed that some method ran."""
         return sorted({trial.seed for trial in self.trials})
+
+    @property
+    def audited(self) -> Run | None:
+        """The run to audit: of the best method that trains on the labels as they are given."""
+        named = ((trials[0].method, trials[0].run) for trials in self.methods.values())
+        return next((run for method, run in named if method not in CONTROLS), None)
 
     def accuracies(self) -> dict[str, dict[int, float]]:
         """Accuracies of each method by seed: of the kept epoch, or the last if none was chosen."""

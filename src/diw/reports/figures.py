@@ -1,9 +1,11 @@
 """Curves over epochs and distributions of weights; the page's charts as plotly.js reads them.
 
-Charts are plain dictionaries, so that nothing heavy is imported.
+Charts are plain dictionaries, so that nothing heavy is imported. The colours are Okabe and Ito's
+(2008), which colour-blind readers can distinguish, without their yellow: it is too faint for a line
+on white.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import Any
@@ -12,8 +14,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from diw.reports.comparison import Comparison
-from diw.reports.palette import GROUPS, INK, MUTED, RULE, Look, translucent
 from diw.reports.summary import WINDOW, Summary, groups, settled_weights, suspect_groups
+
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#444444")
+DASHES = ("solid", "dash", "dot", "dashdot")
+
+GROUPS = ("#44AA99", "#882255", "#DDCC77", "#332288")
+"""For groups of samples (Tol's muted scheme): none is also the colour of a method."""
+
+INK = "#1f2933"
+MUTED = "#616e7c"
+RULE = "#e4e7eb"
+
+Look = tuple[str, str]
+"""Colour and dash of one method, everywhere on a page."""
 
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 
@@ -304,3 +318,17 @@ def _band_caption(comparison: Comparison, what: str) -> str:
     if len(comparison.seeds) > 1:
         return f"{what} over {len(comparison.seeds)} seeds; bands: ± one standard deviation."
     return f"{what} of one seed."
+
+
+def looks(labels: Iterable[str]) -> dict[str, Look]:
+    """A look for each label, the same whatever order they come in."""
+    return {
+        label: (COLOURS[place % len(COLOURS)], DASHES[place // len(COLOURS) % len(DASHES)])
+        for place, label in enumerate(sorted(set(labels)))
+    }
+
+
+def translucent(colour: str, opacity: float) -> str:
+    """`#rrggbb` as an rgba() value."""
+    red, green, blue = (int(colour[place : place + 2], 16) for place in (1, 3, 5))
+    return f"rgba({red},{green},{blue},{opacity:g})"

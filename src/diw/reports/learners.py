@@ -10,9 +10,7 @@ from typing import Any
 
 from diw.errors import UsageError
 from diw.files import write_json
-from diw.reports.comparison import VERDICTS, Comparison, setting_key
-from diw.reports.statistics import standings
-from diw.reports.table import (
+from diw.pages import (
     Cell,
     Column,
     Table,
@@ -21,6 +19,8 @@ from diw.reports.table import (
     number_cell,
     text_cell,
 )
+from diw.reports.comparison import VERDICTS, Comparison, setting_key
+from diw.reports.statistics import standings
 from diw.runs import spec_hash
 
 FILE = "learners.json"

@@ -4,24 +4,56 @@ The same records give the same bytes: nothing here reads a clock.
 """
 
 import json
-from base64 import b64encode
 from collections.abc import Sequence
 from dataclasses import dataclass
-from hashlib import sha256
 from html import escape
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from diw._version import __version__
+import numpy as np
+from numpy.typing import NDArray
+
+from diw.auditing.page import finding as audit_finding
+from diw.auditing.page import write_audit
+from diw.auditing.result import Audit
+from diw.auditing.samples import NOTHING
 from diw.files import write_text
-from diw.reports.closer import Highlights, classes_section, suspects_section
+from diw.pages import (
+    Cell,
+    Column,
+    asset,
+    count,
+    data_title,
+    html_page,
+    inline_policy,
+    make_table,
+    number_cell,
+    script_json,
+    text_cell,
+    to_html,
+)
 from diw.reports.comparison import Comparison, compare_table, finding, runs_table
-from diw.reports.figures import WEIGHTS_LEGEND, Chart, accuracy_chart, ess_chart, weight_charts
+from diw.reports.figures import (
+    WEIGHTS_LEGEND,
+    Chart,
+    Look,
+    accuracy_chart,
+    ess_chart,
+    looks,
+    weight_charts,
+)
 from diw.reports.learners import Learners, learners_table
-from diw.reports.palette import Look, looks
-from diw.reports.table import to_html
-from diw.reports.words import count, data_title, describe
+from diw.reports.words import describe
+from diw.runs import Run
+
+AUDIT = "audit"
+"""The folder of the audit, beside the report."""
+FIRST = 12
+"""Suspects in the report; its audit has more."""
+MOST_CELLS = 8
+"""Cells of a suspicious row that are shown."""
+MANY = 20
+"""Classes up to which the confusion matrix is shown."""
 
 HOW_TO_READ = """
 <dl>
@@ -53,37 +85,45 @@ def write_report(
     comparisons: Sequence[Comparison],
     path: Path,
     learners: Sequence[Learners] = (),
-    highlights: Sequence[Highlights | None] = (),
+    audit: Audit | None = None,
+    *,
+    samples: bool = True,
 ) -> None:
-    """Write the report on `comparisons` to `path`, atomically.
+    """Write the report on `comparisons` to `path`, atomically, and the audit beside it.
 
     Args:
         comparisons: The methods, a section for each comparison.
         path: The page.
         learners: For each comparison, other learners on the same rows; empty where there are none.
-        highlights: For each comparison, what an audit found; None where there was none.
+        audit: That of a run of the first comparison; None where there is none.
+        samples: Whether images and rows of suspects are shown, or only their names.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_text(path, render(comparisons, learners, highlights, path.parent))
+    if audit is not None:
+        (path.parent / AUDIT).mkdir(exist_ok=True)
+        write_audit(audit, path.parent / AUDIT, samples=samples)
+    write_text(path, render(comparisons, learners, audit, path.parent, samples=samples))
 
 
 def render(
     comparisons: Sequence[Comparison],
     learners: Sequence[Learners] = (),
-    highlights: Sequence[Highlights | None] = (),
+    audit: Audit | None = None,
     folder: Path | None = None,
+    *,
+    samples: bool = True,
 ) -> str:
     """The whole page; arguments as for `write_report`, and the folder that links start from."""
     from plotly.offline import get_plotlyjs
 
-    scripts = (get_plotlyjs(), _asset("page.js"))
+    scripts = (get_plotlyjs(), asset("diw.reports", "page.js"))
     styles = looks(label for comparison in comparisons for label in comparison.methods)
     charts: list[dict[str, Any]] = []
     page = _Page(styles, charts, folder)
     others = [*learners, *[{}] * len(comparisons)]
-    audits = [*highlights, *[None] * len(comparisons)]
+    suspects = "" if audit is None else _suspects_section(audit, samples=samples)
     sections = [
-        _section(comparison, others[place], audits[place], page)
+        _section(comparison, others[place], "" if place else suspects, page)
         for place, comparison in enumerate(comparisons)
     ]
     if len(comparisons) == 1:
@@ -107,55 +147,6 @@ def render(
 <script>{scripts[1]}</script>
 """,
     )
-
-
-def inline_policy(scripts: Sequence[str], img: str = "data: blob:") -> str:
-    """A Content-Security-Policy: these scripts may run, and nothing may be loaded.
-
-    Whatever a spec or a file name has smuggled in is text.
-    """
-    hashes = " ".join(
-        f"'sha256-{b64encode(sha256(script.encode()).digest()).decode()}'" for script in scripts
-    )
-    return (
-        f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src {img}; "
-        "base-uri 'none'; form-action 'none'"
-    )
-
-
-def html_page(
-    title: str, *, policy: str, header: str, body: str, style: str = "", scripts: str = ""
-) -> str:
-    """A page of HTML in the style of all reports.
-
-    Args:
-        title: As text; the other parts are markup.
-        policy: What the page may load and run (Content-Security-Policy).
-        header: The head of the page, with its h1.
-        body: What follows.
-        style: CSS after that of all pages.
-        scripts: After everything else.
-    """
-    return f"""<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="{policy}">
-<title>{escape(title)}</title>
-<style>{_asset("page.css")}{style}</style>
-</head>
-<body>
-<main>
-<header>
-{header}
-</header>
-{body}
-<footer>Made by diw {escape(__version__)} from run records alone.</footer>
-</main>
-{scripts}</body>
-</html>
-"""
 
 
 def _lede(comparison: Comparison) -> str:
@@ -199,9 +190,7 @@ class _Page:
     folder: Path | None
 
 
-def _section(
-    comparison: Comparison, others: Learners, found: Highlights | None, page: _Page
-) -> str:
+def _section(comparison: Comparison, others: Learners, suspects: str, page: _Page) -> str:
     styles, charts = page.styles, page.charts
     weights = weight_charts(comparison)
     sizes = ess_chart(comparison, styles)
@@ -209,10 +198,10 @@ def _section(
     if others:
         table = to_html(learners_table(comparison, others))
         parts.append(f"<section>\n<h2>Other learners</h2>\n{table}\n</section>")
-    if found is not None:
-        parts.append(suspects_section(found))
+    if suspects:
+        parts.append(suspects)
     parts.append(_figure_section(accuracy_chart(comparison, styles), charts))
-    parts.append(classes_section(comparison))
+    parts.append(_classes_section(comparison))
     if weights:
         panels = "\n".join(
             _figure(c, charts, "panel", f"<h3>{escape(c.title)}</h3>\n") for c in weights
@@ -250,11 +239,85 @@ def _figure(chart: Chart, charts: list[dict[str, Any]], kind: str, heading: str 
     )
 
 
-def script_json(content: object) -> str:
-    """JSON that cannot end the script element it stands in."""
-    text = json.dumps(content, separators=(",", ":"), allow_nan=False)
-    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+def _classes_section(comparison: Comparison) -> str:
+    """Accuracy per class and confusion matrix of the best method, over its seeds; or nothing."""
+    for label, trials in comparison.methods.items():
+        tables = [trial.run.arrays("confusion").get("counts") for trial in trials]
+        counts = [table for table in tables if table is not None]
+        names = _class_names(trials[0].run)
+        if not counts or names is None or counts[0].shape != (len(names), len(names)):
+            return ""
+        total: NDArray[np.int64] = np.sum(counts, axis=0)
+        note = f"{label}, {trials[0].scored_on} samples"
+        if len(counts) > 1:
+            note += f" of {len(counts)} seeds together"
+        return (
+            f"<section>\n<h2>Class by class</h2>\n<p>{escape(note)}: rows are true classes, "
+            f"columns predicted ones.</p>\n{_confusion(total, names)}\n</section>"
+        )
+    return ""
 
 
-def _asset(name: str) -> str:
-    return files("diw.reports").joinpath(name).read_text(encoding="utf-8")
+def _suspects_section(found: Audit, *, samples: bool) -> str:
+    """The first suspects with their images or rows, and where to go on."""
+    places = found.order[:FIRST]
+    shown = found.origin.show(places) if samples and found.origin is not None else NOTHING
+    cards: list[str] = []
+    for number, row in enumerate(found.rows(len(places))):
+        name = row["file"] if row["row"] is None else f"{row['file']}, row {row['row']}"
+        content = ""
+        if shown.images is not None:
+            label = escape(row["label"], quote=True)
+            content = f'<img src="{shown.images[number]}" alt="Labelled {label}">'
+        elif shown.cells is not None:
+            pairs = zip(shown.columns[:MOST_CELLS], shown.cells[number], strict=False)
+            terms = (f"<dt>{escape(key)}</dt><dd>{escape(text or '–')}</dd>" for key, text in pairs)
+            content = f"<dl>{''.join(terms)}</dl>"
+        cards.append(
+            f"<li>{content}<p><s>{escape(row['label'])}</s> → <b>{escape(row['suggested'])}</b> "
+            f'{100 * row["probability"]:.0f}%</p><p class="where" '
+            f'title="{escape(name, quote=True)}">{escape(name)}</p></li>'
+        )
+    listed = "\n".join(cards)
+    diagnosis = "" if found.diagnosis is None else found.diagnosis.sentence
+    private = "These samples are of your data, and travel with this page."
+    note = f'<p class="note">{private}</p>\n' if samples else ""
+    return f"""<section aria-labelledby="suspects">
+<h2 id="suspects">Labels that look wrong</h2>
+<p>{escape(audit_finding(found))} <a href="{AUDIT}/audit.html">Check them all in the audit</a>.</p>
+<p>{escape(diagnosis)}</p>
+<ul class="suspects">
+{listed}
+</ul>
+{note}</section>"""
+
+
+def _confusion(counts: NDArray[np.int64], names: Sequence[str]) -> str:
+    """Rows are true classes: their size and accuracy, then the counts, shaded by share."""
+    shown = names if len(names) <= MANY else ()
+    rows: list[list[tuple[Column, Cell]]] = []
+    for true, name in enumerate(names):
+        size = int(counts[true].sum())
+        accuracy = counts[true, true] / size if size else None
+        cells = [
+            (Column("class", "class", "left"), text_cell(name)),
+            (Column("rows", "rows"), Cell(f"{size:,}", size)),
+            (Column("accuracy", "accuracy %"), number_cell(accuracy, scale=100, digits=1)),
+        ]
+        for place, other in enumerate(shown):
+            number = int(counts[true, place])
+            share = number / max(1, size)
+            level = 0 if not number else int(np.ceil(5 * share))
+            text = f"{number:,}" if number else "·"
+            shade = f"level-{level} {'right-class' if place == true else 'wrong-class'}"
+            cells.append((Column(other, other), Cell(text, number, shade=shade)))
+        rows.append(cells)
+    return to_html(make_table(rows, "Confusion matrix"))
+
+
+def _class_names(run: Run) -> list[str] | None:
+    """Class names as the run keeps them; None for a run without."""
+    if not run.verified("encoding.json").exists():
+        return None
+    names = run.read("encoding.json").get("classes")
+    return [str(name) for name in names] if isinstance(names, list) else None

@@ -11,7 +11,7 @@ from diw.errors import UsageError
 from diw.labels.history import SUSPECT, loss_scores
 from diw.metrics import auroc, mean_absolute_error, root_mean_square_error
 from diw.runs import Row, Run
-from diw.runs.selection import kept_epoch
+from diw.runs.selection import chosen_epoch
 
 WINDOW = 10
 """How many final epochs are averaged: the weights of one mini-batch are noisy."""
@@ -206,12 +206,6 @@ def groups(samples: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[np.bool_]]:
         if 1 < values.size <= MOST_GROUPS:
             return {f"true weight {v:.3g}": np.isclose(true, v, atol=1e-6) for v in values}
     return {}
-
-
-def chosen_epoch(rows: Sequence[Row]) -> int | None:
-    """The epoch, from 1, that was kept for its held-out trusted loss; None for the last."""
-    held_out = _column(rows, "selection_loss")
-    return kept_epoch(held_out) if held_out else None
 
 
 def suspect_groups(run: Run) -> dict[str, NDArray[np.bool_]]:

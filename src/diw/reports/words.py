@@ -1,6 +1,7 @@
 """Specs and shifts in words, for titles and captions."""
 
 from diw.errors import UsageError
+from diw.pages import count, data_title
 from diw.runs import RunSpec
 from diw.shifts import (
     Contaminated,
@@ -18,12 +19,6 @@ from diw.shifts import (
     parse_shift,
 )
 
-_DATA = {
-    "embedded": "Fashion-MNIST",
-    "fashion-mnist": "Fashion-MNIST",
-    "cifar-10": "CIFAR-10",
-    "cifar-100": "CIFAR-100",
-}
 _MODELS = {"lenet5": "LeNet-5", "resnet32": "ResNet-32", "mlp": "MLP", "auto": "default network"}
 
 
@@ -46,11 +41,6 @@ def describe(spec: RunSpec) -> tuple[str, str]:
     return title, ", ".join(parts)
 
 
-def data_title(data: str) -> str:
-    """A data set as readers know it; a path as it is."""
-    return _DATA.get(data, data)
-
-
 def shift_in_words(shift: str) -> str:
     """`symmetric:0.4` as "40% symmetric label noise"; what cannot be read as it was given."""
     try:
@@ -69,11 +59,6 @@ def short_shift(shift: str) -> str:
             return f"ratio {number_text(ratio)}:1"
         case _:
             return shift
-
-
-def count(number: int, thing: str) -> str:
-    """`2 seeds`, `1 seed`, `10,000 samples`."""
-    return f"{number:,} {thing}" if number == 1 else f"{number:,} {thing}s"
 
 
 def _trusted(trusted: int | str) -> str:

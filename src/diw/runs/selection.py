@@ -5,7 +5,8 @@ are never looked at. Training and reports use the same rule, so a table names th
 predictions use.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 SMOOTHED_OVER = 3
 """Epochs over which the loss is averaged: that of few samples is noisy."""
@@ -28,3 +29,13 @@ def kept_epoch(losses: Sequence[float]) -> int:
 def is_over(losses: Sequence[float], patience: int) -> bool:
     """Whether the last `patience` epochs brought no better one."""
     return bool(losses) and len(losses) - kept_epoch(losses) >= patience
+
+
+def chosen_epoch(rows: Sequence[Mapping[str, Any]]) -> int | None:
+    """The epoch, from 1, that was kept for its held-out trusted loss; None for the last.
+
+    Args:
+        rows: The metrics of each epoch.
+    """
+    held_out = [float(loss) for row in rows if (loss := row.get("selection_loss")) is not None]
+    return kept_epoch(held_out) if held_out else None

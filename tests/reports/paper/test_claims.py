@@ -7,10 +7,10 @@ import pytest
 
 from diw.experiments.catalogue import catalogue
 from diw.experiments.plan import cell_json, plan
+from diw.pages import to_markdown
 from diw.reports.paper.claims import KINDS, Verdict, verdicts
 from diw.reports.paper.results import concentration, denoising, read_sheet
 from diw.reports.paper.tables import matrix_table
-from diw.reports.table import to_markdown
 from diw.runs import Run
 from tests.reports.paper.factory import cell, published, trials, write_experiment, write_run
 

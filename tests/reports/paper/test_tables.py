@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from scipy.stats import ttest_rel
 
+from diw.pages import to_csv, to_markdown, to_plain
 from diw.reports.paper.results import read_sheet
 from diw.reports.paper.tables import detail_table, matrix_table
-from diw.reports.table import to_csv, to_latex, to_markdown, to_plain
+from diw.reports.table import to_latex
 from tests.reports.paper.factory import (
     DIW,
     RANDOM,

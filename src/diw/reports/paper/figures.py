@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from diw.reports.figures import Curve, curve, settled_range
-from diw.reports.palette import RULE
+from diw.reports.figures import RULE, Curve, curve, settled_range
 from diw.reports.paper.results import FilledCell, Setting, Sheet
 from diw.reports.paper.style import (
     CLASSES,

@@ -6,11 +6,10 @@ from html import escape
 from pathlib import Path
 
 from diw.files import write_text
-from diw.reports.page import html_page
+from diw.pages import html_page, to_html
 from diw.reports.paper.claims import Verdict
 from diw.reports.paper.tables import SCALE_NOTES, detail_table, matrix_table, metrics_of
 from diw.reports.paper.write import Section
-from diw.reports.table import to_html
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
+from diw.pages import EMPTY, Cell, Column, Table, make_table, number_cell, signed, text_cell
 from diw.reports.paper.results import FEWEST, FilledCell, Metric, Setting, Sheet, lower_is_better
 from diw.reports.statistics import Standing, mean_and_std
-from diw.reports.table import EMPTY, Cell, Column, Table, make_table, number_cell, signed, text_cell
 from diw.runs import Published
 
 NAMES: dict[Metric, str] = {

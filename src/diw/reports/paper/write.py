@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from diw.files import write_json, write_text
+from diw.pages import to_csv, to_markdown
 from diw.reports.paper.claims import Verdict, verdicts
 from diw.reports.paper.figures import drawings
 from diw.reports.paper.results import Sheet
 from diw.reports.paper.tables import detail_table, matrix_table, metrics_of
-from diw.reports.table import to_csv, to_latex, to_markdown
+from diw.reports.table import to_latex
 
 NO_FIGURES = "figures need matplotlib and scikit-learn; install them with: pip install 'diw[paper]'"
 

@@ -8,8 +8,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from diw.auditing.diagnosis import Diagnosis, as_vectors, diagnose_data, some_rows
 from diw.auditing.result import Audit
+from diw.auditing.samples import of_run
 from diw.errors import UsageError
 from diw.experiments.exporting import check_files
+from diw.experiments.places import is_own
 from diw.experiments.sources import load_split, training_places
 from diw.labels.crossfit import second_opinion
 from diw.labels.history import (
@@ -21,8 +23,8 @@ from diw.labels.history import (
 )
 from diw.labels.transitions import Floats, Ints
 from diw.predict import Predictor
-from diw.reports.summary import chosen_epoch
 from diw.runs import Run, find_run
+from diw.runs.selection import chosen_epoch
 
 
 def audit(
@@ -65,6 +67,20 @@ def audit(
             raise UsageError(f"{name}: give a run or arrays, not both")
     found = run if isinstance(run, Run) else find_run(Path(run))
     return _of_run(found, device, model, trust_model)
+
+
+def own_audit(run: Run | None) -> Audit | None:
+    """The audit of a run on the user's own data, for pages; None where there is nothing to audit.
+
+    That is so for data sets with a name, data that are not here any more, and a network that would
+    have to be imported.
+    """
+    if run is None or not is_own(run.spec.data):
+        return None
+    try:
+        return audit(run)
+    except UsageError:
+        return None
 
 
 def _of_run(run: Run, device: str, model: str | None, trust_model: bool) -> Audit:
@@ -110,6 +126,7 @@ def _of_run(run: Run, device: str, model: str | None, trust_model: bool) -> Audi
         diagnosis=diagnose_run(run),
         flipped=None if split.flipped is None else split.flipped.numpy(),
         opinion=opinion,
+        origin=of_run(run),
     )
 
 

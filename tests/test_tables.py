@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from diw.reports.table import (
+from diw.pages import (
     Cell,
     Column,
     Table,
@@ -15,10 +15,10 @@ from diw.reports.table import (
     text_cell,
     to_csv,
     to_html,
-    to_latex,
     to_markdown,
     to_plain,
 )
+from diw.reports.table import to_latex
 
 TABLE = Table(
     (Column("method", "method", "left"), Column("accuracy", "accuracy %"), Column("ess", "ESS")),
