@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from diw.data import Dataset, Inputs
 from diw.data.arrays import MappedInputs
 from diw.data.dataset import JoinedInputs, SubsetInputs, TensorInputs
+from diw.data.encoding import ImageRows
 from diw.data.images import ImageInputs
 
 ROWS = 12
@@ -26,7 +27,8 @@ def kinds(tmp_path) -> list[Inputs]:
         held,
         MappedInputs(np.load(tmp_path / "X.npy", mmap_mode="r")[:, None]),
         MappedInputs(images[..., None].transpose(0, 3, 1, 2)),
-        ImageInputs(files, (1, 5, 7)),
+        ImageInputs(files, ImageRows((1, 5, 7))),
+        ImageInputs(files, ImageRows((1, 5, 7)), keep=0),
         SubsetInputs(held, torch.arange(ROWS)),
         JoinedInputs(SubsetInputs(held, torch.arange(5)), SubsetInputs(held, torch.arange(5, 12))),
     ]

@@ -17,12 +17,14 @@ from torch import Tensor
 
 from diw.data.dataset import as_float
 from diw.data.encoding import (
+    CONSTANT,
     FARTHEST,
     LARGEST_NUMBER,
     CategoryColumn,
     ImageRows,
     NumberColumn,
     TableRows,
+    is_constant,
 )
 from diw.data.notes import Note
 from diw.errors import UsageError
@@ -158,12 +160,17 @@ def fit_array(arrays: ArrayFile) -> tuple[ImageRows | TableRows, tuple[Note, ...
     """How rows of this array are read, and notes for the user."""
     values = arrays.inputs
     if values.ndim == 2:
-        mean, scale = column_statistics(values, arrays.source)
+        mean, spread = column_statistics(values, arrays.source)
+        scale = np.where(is_constant(mean, spread), 1.0, spread)
         columns = (
             NumberColumn(str(place), float(m), float(s))
             for place, (m, s) in enumerate(zip(mean, scale, strict=True))
         )
-        return TableRows(tuple(columns)), ()
+        same = tuple(
+            Note(arrays.source, CONSTANT, str(place))
+            for place in np.flatnonzero(is_constant(mean, spread))
+        )
+        return TableRows(tuple(columns)), same
     notes: tuple[Note, ...] = ()
     if values.dtype.kind == "f":
         low, high = _finite_range(values, arrays.source)
@@ -226,7 +233,7 @@ def column_statistics(
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
     """Mean and standard deviation (d,) of the columns of (n, d), in two passes over chunks.
 
-    A constant column gets scale one. A value that is not finite is refused with its row and column.
+    A value that is not finite is refused with its row and column.
     """
     _finite_range(values, source, LARGEST_NUMBER)
     mean = np.zeros(values.shape[1])
@@ -235,8 +242,7 @@ def column_statistics(
     square = np.zeros(values.shape[1])
     for chunk in _chunks(values):
         square += ((chunk - mean) ** 2).sum(axis=0) / len(values)
-    scale = np.sqrt(square)
-    return mean, np.where(scale > 1e-12 * np.maximum(1, np.abs(mean)), scale, 1.0)
+    return mean, np.sqrt(square)
 
 
 def _chunks(values: npt.NDArray[Any]) -> list[npt.NDArray[Any]]:

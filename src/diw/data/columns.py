@@ -7,6 +7,7 @@ How is learned from the training table (`fit_table`) and applied to every later 
 import re
 from collections import Counter
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,14 +15,17 @@ import torch
 
 from diw.data.dataset import TensorInputs
 from diw.data.encoding import (
+    CONSTANT,
     FARTHEST,
     LARGEST_NUMBER,
     CategoryColumn,
     Feature,
     NumberColumn,
     TableRows,
+    is_constant,
 )
 from diw.data.notes import Note
+from diw.data.numbers import Mark, Shown, as_floats, shown_mark, shown_marks, without_unit
 from diw.data.tables import Cells, TableFile
 from diw.errors import UsageError
 
@@ -45,34 +49,68 @@ KEY = re.compile(
 FEW_ROWS = 10
 """In a table of fewer rows, different values say nothing about a column."""
 
-_DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+([eE][+-]?\d+)?")
+SAMPLE = 1000
+"""Cells of a column that are looked at for the decimal mark of a table."""
 
 
-def numbers_of(cells: Cells) -> npt.NDArray[np.float64] | None:
+def numbers_of(table: TableFile, name: str) -> npt.NDArray[np.float64] | None:
     """(n,) numbers, NaN where missing; None when a cell is neither a number nor missing.
 
-    A column of text may have decimal commas, if no cell has a decimal point.
+    Whether a comma or a point is the decimal mark is decided by the column, where its numbers show
+    it, else by the other columns, else by the delimiter of the file. A column of which neither
+    tells is refused.
     """
+    cells = table.columns[name]
     if not isinstance(cells, list):
         return cells
     try:
-        return np.array([np.nan if word is None else float(word) for word in cells], np.float64)
+        values = np.array([np.nan if word is None else float(word) for word in cells], np.float64)
     except ValueError:
-        pass
-    if any(word is not None and "." in word for word in cells):
+        values = None
+    if values is not None and not any(word and "_" in word for word in cells):
+        if table.delimiter != ";" and _decimal_mark(table) != ",":
+            return values
+        if "." in (found := shown_marks(cells)) or "?." not in found:
+            return values
+    words = without_unit(cells)
+    shown = shown_marks(words)
+    if None in shown or {".", ","} <= shown or {"?.", "?,"} <= shown:
         return None
-    try:
-        return np.array(
-            [
-                np.nan
-                if word is None
-                else float(word.replace(",", ".") if _DECIMAL_COMMA.fullmatch(word) else word)
-                for word in cells
-            ],
-            np.float64,
-        )
-    except ValueError:
-        return None
+    return as_floats(words, _mark_of(table, name, words, shown))
+
+
+def _mark_of(
+    table: TableFile, name: str, words: Sequence[str | None], shown: set[Shown | None]
+) -> Mark:
+    """The decimal mark of a column that shows `shown`."""
+    if "." in shown or shown <= {""}:
+        return "."
+    if "," in shown:
+        return ","
+    elsewhere = _decimal_mark(table)
+    if elsewhere is not None:
+        return elsewhere
+    # Next to commas between cells, a comma within one separates thousands.
+    if table.delimiter == "," or (table.delimiter == "\t" and "?." in shown):
+        return "."
+    row = next(row for row, word in enumerate(words) if word and shown_mark(word))
+    plain = re.sub("[.,]", "", words[row] or "")
+    raise UsageError(
+        f"{table.source}: column {name!r}: {words[row]} in row {row} may be {plain} or a number "
+        f"with three decimals; write {plain}, or one decimal more ({words[row]}0)"
+    )
+
+
+def _decimal_mark(table: TableFile) -> Mark | None:
+    """The decimal mark that columns of the table show, if they agree."""
+    if "mark" not in table.facts:
+        marks: set[Any] = set()
+        for cells in table.columns.values():
+            if isinstance(cells, list):
+                shown = shown_marks(without_unit(cells[:SAMPLE]))
+                marks |= set() if None in shown else shown & {".", ","}
+        table.facts["mark"] = marks.pop() if len(marks) == 1 else None
+    return table.facts["mark"]
 
 
 def words_of(cells: Cells) -> list[str | None]:
@@ -99,12 +137,11 @@ def fit_table(table: TableFile, leave_out: Sequence[str]) -> tuple[TableRows, tu
     for name, cells in table.columns.items():
         if name in leave_out:
             continue
-        found = _fit_column(table, name, cells)
-        if isinstance(found, Note):
-            notes.append(found)
-        else:
-            columns.append(found)
-    dropped = tuple(note.column for note in notes if note.column is not None)
+        found, note = _fit_column(table, name, cells)
+        columns += [] if found is None else [found]
+        notes += [] if note is None else [note]
+    used = {column.name for column in columns}
+    dropped = tuple(name for name in table.columns if name not in {*used, *leave_out})
     rows = TableRows(tuple(columns), dropped)
     if rows.width == 0:
         why = f" ({notes[0]})" if notes else ""
@@ -146,32 +183,38 @@ def table_inputs(
     return TensorInputs(torch.from_numpy(encoded)), tuple(notes)
 
 
-def _fit_column(table: TableFile, name: str, cells: Cells) -> Feature | Note:
-    """How the column is encoded, or why it is left out."""
+def _fit_column(table: TableFile, name: str, cells: Cells) -> tuple[Feature | None, Note | None]:
+    """How the column is encoded, if it is used, and what the user should know."""
+
+    def note(text: str, kind: str = "") -> Note:
+        return Note(table.source, text, name, kind)
+
     if name == "":
-        return Note(table.source, "left out: it has no name, like a row number", name, "left out")
-    numbers = numbers_of(cells)
+        return None, note("left out: it has no name, like a row number", "left out")
+    numbers = numbers_of(table, name)
     if numbers is None:
         return _fit_words(table, name, words_of(cells))
     _refuse_large(table, name, numbers)
     present = numbers[~np.isnan(numbers)]
     if not len(present):
-        return Note(table.source, "is empty and not used", name, "not used")
+        return None, note("is empty and not used", "not used")
     if _numbers_rows(name, numbers):
-        return Note(table.source, "left out: it numbers the rows", name, "left out")
-    mean, scale = float(present.mean()), float(present.std())
-    if not scale > 1e-12 * max(1.0, abs(mean)):
-        scale = 1.0  # a constant column becomes zeros
-    return NumberColumn(name, mean, scale)
+        return None, note("left out: it numbers the rows", "left out")
+    mean, spread = float(present.mean()), float(present.std())
+    if is_constant(mean, spread):
+        return NumberColumn(name, mean, 1.0), note(CONSTANT)
+    return NumberColumn(name, mean, spread), None
 
 
-def _fit_words(table: TableFile, name: str, words: list[str | None]) -> Feature | Note:
+def _fit_words(
+    table: TableFile, name: str, words: list[str | None]
+) -> tuple[Feature | None, Note | None]:
     _refuse_wrong_cells(table, name, words)
     counts = Counter(word for word in words if word is not None)
     if len(counts) > MAX_VALUES or (len(words) >= FEW_ROWS and len(counts) == len(words)):
         reason = f"has {len(counts)} different values; it is not used"
-        return Note(table.source, reason, name, "not used")
-    return CategoryColumn(name, tuple(sorted(counts)))
+        return None, Note(table.source, reason, name, "not used")
+    return CategoryColumn(name, tuple(sorted(counts))), None
 
 
 def _numbers_rows(name: str, numbers: npt.NDArray[np.float64]) -> bool:
@@ -186,7 +229,7 @@ def _numbers_rows(name: str, numbers: npt.NDArray[np.float64]) -> bool:
 def _refuse_wrong_cells(table: TableFile, name: str, words: list[str | None]) -> None:
     """Refuse a column of numbers with a few cells that are not, naming the first."""
     present = [word for word in words if word is not None]
-    wrong = [word for word in present if numbers_of([word]) is None or "," in word]
+    wrong = _wrong_cells(words)
     numbers = len({*present} - {*wrong})
     if wrong and len(wrong) <= max(1, MOSTLY * len(present)) and numbers > FEW_NUMBERS:
         row = words.index(wrong[0])
@@ -197,16 +240,24 @@ def _refuse_wrong_cells(table: TableFile, name: str, words: list[str | None]) ->
         )
 
 
+def _wrong_cells(words: Sequence[str | None]) -> list[str]:
+    """Cells that are no number, or that have another decimal mark than most."""
+    shown = Counter(shown_mark(word) for word in words if word is not None)
+    comma = shown[","] + shown["?,"] > shown["."] + shown["?."]
+    other = (None, ".", "?.") if comma else (None, ",", "?,")
+    return [word for word in words if word is not None and shown_mark(word) in other]
+
+
 def _standardise(
     table: TableFile, column: NumberColumn, cells: Cells
 ) -> tuple[npt.NDArray[np.float32], list[Note]]:
-    numbers = numbers_of(cells)
+    numbers = numbers_of(table, column.name)
     if numbers is None:
         words = words_of(cells)
-        row = next(row for row, word in enumerate(words) if numbers_of([word]) is None)
+        wrong = _wrong_cells(words)[0]
         raise UsageError(
-            f"{table.source}: {words[row]!r} in row {row} of column {column.name!r} is not a "
-            "number, as it was in the training data"
+            f"{table.source}: {wrong!r} in row {words.index(wrong)} of column {column.name!r} is "
+            "not a number, as it was in the training data"
         )
     _refuse_large(table, column.name, numbers)
     missing = np.isnan(numbers)
@@ -219,11 +270,25 @@ def _standardise(
             f"{abs(scaled[row]):.0e} standard deviations from the mean of the training data; "
             "correct it, or leave it empty"
         )
-    notes: list[Note] = []
+    notes = _reading_notes(table, column.name, cells, numbers)
     if missing.any():
         count = f"{int(missing.sum())} of {len(numbers)} values missing, set to the mean"
-        notes = [Note(table.source, count, column.name, "missing values set to the mean")]
+        notes.append(Note(table.source, count, column.name, "missing values set to the mean"))
     return scaled.astype(np.float32), notes
+
+
+def _reading_notes(
+    table: TableFile, name: str, cells: Cells, numbers: npt.NDArray[np.float64]
+) -> list[Note]:
+    """How numbers with marks were read, shown by the first."""
+    notes: list[Note] = []
+    if isinstance(cells, list):
+        for row, word in enumerate(cells):
+            if word and re.search(r"[^\d+\-.eE]|\..*\.", word) and np.isfinite(numbers[row]):
+                read = f"{word} is read as {numbers[row]:.15g}"
+                notes.append(Note(table.source, read, name, "numbers read by their marks"))
+                break
+    return notes
 
 
 def _one_hot(

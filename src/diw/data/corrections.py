@@ -72,15 +72,12 @@ def read_corrections(path: str | Path, what: str = "corrections") -> dict[Key, C
 
 def _read(path: Path, what: str) -> dict[Key, Correction]:
     found: dict[Key, Correction] = {}
-    with open_csv(path) as (names, lines):
+    with open_csv(path) as file:
+        names = file.names
         lacking = [name for name in COLUMNS if name not in names]
         if lacking:
             raise UsageError(f"{path} has no column {lacking[0]!r}; save it from audit.html")
-        for line, cells in lines:
-            if len(cells) != len(names):
-                raise UsageError(
-                    f"{path}: line {line} has {len(cells)} cells, the header {len(names)}"
-                )
+        for line, cells in file.lines:
             row = dict(zip(names, cells, strict=True))
             values = (row["label"], row["mark"].lower(), row["correct"], row.get("content", ""))
             one = Correction(*values, line)

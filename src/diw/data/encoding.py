@@ -24,11 +24,27 @@ FARTHEST = 1e6
 it: its loss would be infinite."""
 
 
+CONSTANT = "is the same in all rows, but for rounding, and tells nothing"
+"""What is said of a column that `is_constant`."""
+
+
+def is_constant(mean: npt.ArrayLike, spread: npt.ArrayLike) -> npt.NDArray[np.bool_]:
+    """Whether a column varies by no more than rounding; however small its numbers are."""
+    return ~(np.asarray(spread) > 1e-12 * np.abs(mean))
+
+
 @dataclass(frozen=True)
 class ImageRows:
-    """Images of one shape (channels, height, width)."""
+    """Images of one shape (channels, height, width).
+
+    Attributes:
+        span: Values that become 0 and 1 where training images have more than 8 bits; else None.
+        upright: Whether images are turned as their EXIF data say; not before version 1.0.
+    """
 
     shape: tuple[int, int, int]
+    span: tuple[float, float] | None = None
+    upright: bool = True
 
 
 @dataclass(frozen=True)
@@ -99,7 +115,12 @@ class Encoding:
             rows: dict[str, Any] = value["rows"]
             if value["kind"] == "image":
                 channels, height, width = (int(side) for side in rows["shape"])
-                read: ImageRows | TableRows = ImageRows((channels, height, width))
+                span = rows.get("span")
+                read: ImageRows | TableRows = ImageRows(
+                    (channels, height, width),
+                    None if span is None else (float(span[0]), float(span[1])),
+                    bool(rows.get("upright", False)),
+                )
             else:
                 columns = tuple(_column(column) for column in rows["columns"])
                 read = TableRows(columns, tuple(rows.get("left_out", ())))

@@ -147,7 +147,7 @@ def encode(raw: Raw, encoding: Encoding) -> FileRows:
         case TableFile(), TableRows():
             inputs, notes = table_inputs(raw.content, rows, raw.not_features)
         case ImageFiles(), ImageRows():
-            inputs = ImageInputs(raw.content.files, rows.shape)
+            inputs = ImageInputs(raw.content.files, rows)
             names = tuple(str(file) for file in raw.content.files)
         case _:
             raise UsageError(f"{raw.source}: expected {encoding.kind}s, as the training data were")

@@ -9,7 +9,7 @@ import zlib
 from collections import Counter
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -30,10 +30,13 @@ MAX_CELL = 1 << 22
 MAX_RATIO = 100
 """How many times its size a packed file may unpack to, unless that is less than `SMALL`."""
 
-SMALL = 1 << 23
-"""Bytes that are read within a second or two, whatever they are."""
+SMALL = 1 << 21
+"""Characters that are read within a second or two, whatever they are."""
 
-MISSING = frozenset({"", "?", "na", "n/a", "nan", "null", "none"})
+MISSING = frozenset(
+    {"", "?", "na", "n/a", "nan", "nat", "null", "none", "<na>", "#n/a", "#na", "#nv"}
+    | {"#div/0!", "#value!", "#ref!", "#name?", "#num!", "#null!"}
+)
 """Cells that hold no value, in lower case and without blanks around them."""
 
 LABELS = ("label", "y", "target", "class")
@@ -50,11 +53,18 @@ MAX_BYTES = 1 << 31
 
 @dataclass(frozen=True)
 class TableFile:
-    """Columns by name, all of the same length."""
+    """Columns by name, all of the same length.
+
+    Attributes:
+        delimiter: What stands between the cells of a CSV file.
+        facts: What was found out about the columns, once.
+    """
 
     source: str
     columns: dict[str, Cells]
     rows: int
+    delimiter: str = ","
+    facts: dict[str, Any] = field(default_factory=dict[str, Any], compare=False, repr=False)
 
     def label_column(self, label: str | None, *, required: bool) -> str | None:
         """The name of the label column: `label`, or the only column with a usual name."""
@@ -83,32 +93,38 @@ def read_csv(path: Path, text_encoding: str | None = None) -> TableFile:
         path: The file.
         text_encoding: How its characters are encoded; UTF-8 by default.
     """
-    with open_csv(path, text_encoding) as (names, lines):
+    with open_csv(path, text_encoding) as file:
+        names = file.names
         cells: list[list[str | None]] = [[] for _ in names]
-        for row, (number, line) in enumerate(lines):
+        for row, (_, line) in enumerate(file.lines):
             if row * len(names) > MAX_CELLS:
                 raise UsageError(
                     f"{path}: more than {MAX_CELLS:,} cells; save large data as .npy or Parquet"
-                )
-            if len(line) != len(names):
-                raise UsageError(
-                    f"{path}: line {number} has {len(line)} cells, the header {len(names)}"
                 )
             for column, cell in zip(cells, line, strict=True):
                 column.append(None if cell.lower() in MISSING else cell)
     rows = len(cells[0])
     if rows == 0:
         raise UsageError(f"{path}: no rows below the header")
-    return TableFile(str(path), dict(zip(names, cells, strict=True)), rows)
+    return TableFile(str(path), dict(zip(names, cells, strict=True)), rows, file.delimiter)
 
 
-Lines = Iterator[tuple[int, list[str]]]
-"""The number of a line of a CSV file, and its cells."""
+@dataclass(frozen=True)
+class CsvFile:
+    """The header of a CSV file, and the lines below it as they are read.
+
+    Attributes:
+        lines: The number of each line in the file, and its cells: as many as the header has.
+    """
+
+    names: list[str]
+    delimiter: str
+    lines: Iterator[tuple[int, list[str]]]
 
 
 @contextmanager
-def open_csv(path: Path, text_encoding: str | None = None) -> Generator[tuple[list[str], Lines]]:
-    """The column names of a CSV file, and its lines, as spreadsheets and programs write them.
+def open_csv(path: Path, text_encoding: str | None = None) -> Generator[CsvFile]:
+    """A CSV file as spreadsheets and programs write it.
 
     Whatever is wrong with the file is a `UsageError` that names it. Cells have no blanks around
     them. Empty lines are skipped, and so are lines of empty cells at the end and empty columns
@@ -146,7 +162,7 @@ def _open_text(path: Path, text_encoding: str | None) -> TextIO:
     return opened(path, "rt", encoding=text_encoding, newline="")
 
 
-def _read_lines(file: TextIO, source: str, packed: bool) -> tuple[list[str], Lines]:
+def _read_lines(file: TextIO, source: str, packed: bool) -> CsvFile:
     lines = _bounded(file, source, packed)
     header = next(lines, "")
     before = 1
@@ -161,20 +177,25 @@ def _read_lines(file: TextIO, source: str, packed: bool) -> tuple[list[str], Lin
     _refuse_twins(names, source)
     reader = csv.reader(lines, delimiter=delimiter, strict=True)
 
-    def cells() -> Lines:
-        empty: list[tuple[int, list[str]]] = []  # a row if another follows, else the end
-        for line in reader:
+    def cells() -> Iterator[tuple[int, list[str]]]:
+        empty: list[tuple[int, list[str]]] = []  # rows if another follows, else the end
+        for line in filter(None, reader):
+            number = reader.line_num + before
             words = [plain(cell) for cell in line]
             while len(words) > len(names) and not words[-1]:
                 words.pop()
-            if line and not any(words):
-                empty.append((reader.line_num + before, words))
-            elif line:
+            if len(words) != len(names):
+                raise UsageError(
+                    f"{source}: line {number} has {len(words)} cells, the header {len(names)}"
+                )
+            if any(words):
                 yield from empty
                 empty = []
-                yield reader.line_num + before, words
+                yield number, words
+            else:
+                empty.append((number, words))
 
-    return names, cells()
+    return CsvFile(names, delimiter, cells())
 
 
 def plain(text: str) -> str:
@@ -205,7 +226,7 @@ def _bounded(file: TextIO, source: str, packed: bool) -> Iterator[str]:
 
 
 def read_parquet(path: Path) -> TableFile:
-    """The columns of a Parquet file: numbers, truth values and text."""
+    """The columns of a Parquet file: numbers, truth values, dates and text."""
     try:
         import pyarrow.parquet
     except ImportError:
@@ -215,10 +236,14 @@ def read_parquet(path: Path) -> TableFile:
     try:
         with pyarrow.parquet.ParquetFile(path) as file:
             _check_size(path, file.metadata)
-            table = file.read()
-        names: list[str] = table.column_names
+            schema = file.schema_arrow
+        names = [plain(name) for name in schema.names]
         _refuse_twins(names, str(path))
-        columns = {name: _cells(path, name, table.column(name)) for name in names}
+        # As dictionaries, because few bytes can hold a long text a million times.
+        texts = [field.name for field in schema if _is_text(_value_type(field.type))]
+        with pyarrow.parquet.ParquetFile(path, read_dictionary=texts) as file:
+            table = file.read()
+        columns = {name: _cells(path, name, table.column(at)) for at, name in enumerate(names)}
         return TableFile(str(path), columns, table.num_rows)
     except UsageError:
         raise
@@ -227,7 +252,7 @@ def read_parquet(path: Path) -> TableFile:
 
 
 def _check_size(path: Path, metadata: Any) -> None:
-    """Refuse a file that, by its metadata, needs too much memory."""
+    """Refuse a file that, by its metadata, needs too much memory, or much more than it is."""
     groups = (metadata.row_group(place) for place in range(metadata.num_row_groups))
     unpacked = sum(group.total_byte_size for group in groups)
     size = max(unpacked, 8 * metadata.num_rows * metadata.num_columns)
@@ -235,6 +260,11 @@ def _check_size(path: Path, metadata: Any) -> None:
         raise UsageError(
             f"{path}: unpacks to {size:,} bytes, more than a table may have ({MAX_BYTES:,}); save "
             "large data as .npy"
+        )
+    if size > max(32 * SMALL, MAX_RATIO * path.stat().st_size):
+        raise UsageError(
+            f"{path}: unpacks to {size:,} bytes, more than {MAX_RATIO} times its size; if that is "
+            "meant, save it as .npy"
         )
     if metadata.num_rows == 0:
         raise UsageError(f"{path}: no rows")
@@ -246,19 +276,60 @@ def _refuse_twins(names: list[str], source: str) -> None:
         raise UsageError(f"{source}: two columns are named {twins[0]!r}")
 
 
-def _cells(path: Path, name: str, column: Any) -> Cells:
+def _value_type(kind: Any) -> Any:
     import pyarrow
 
-    kind = column.type
-    if pyarrow.types.is_dictionary(kind):
-        kind = kind.value_type
+    return kind.value_type if pyarrow.types.is_dictionary(kind) else kind
+
+
+def _is_text(kind: Any) -> bool:
+    import pyarrow
+
+    return pyarrow.types.is_string(kind) or pyarrow.types.is_large_string(kind)
+
+
+def _cells(path: Path, name: str, column: Any) -> Cells:
+    import pyarrow
+    from pyarrow import types
+
+    kind = _value_type(column.type)
+    if _is_text(kind):
+        return [cell for chunk in column.chunks for cell in _words(chunk)]
+    if types.is_dictionary(column.type):
         column = column.cast(kind)
-    if pyarrow.types.is_boolean(kind) or pyarrow.types.is_integer(kind):
+    if types.is_null(kind):
+        return [None for _ in range(len(column))]
+    if types.is_temporal(kind):
+        return _words(column.cast(pyarrow.string()).combine_chunks())
+    if types.is_integer(kind) and not _fits(column):
+        return [None if value is None else str(value) for value in column.to_pylist()]
+    if types.is_boolean(kind) or types.is_integer(kind) or types.is_decimal(kind):
         column, kind = column.cast(pyarrow.float64(), safe=False), pyarrow.float64()
-    if pyarrow.types.is_floating(kind):
+    if types.is_floating(kind):
         values = column.cast(pyarrow.float64(), safe=False).to_numpy()
         return np.array(values, np.float64)  # a null has become NaN
-    if pyarrow.types.is_string(kind) or pyarrow.types.is_large_string(kind):
-        words = [None if word is None else word.strip() for word in column.to_pylist()]
-        return [None if word is None or word.lower() in MISSING else word for word in words]
     raise UsageError(f"{path}: column {name!r} has type {kind}; numbers and text can be used")
+
+
+def _words(chunk: Any) -> list[str | None]:
+    """The cells of a chunk of text; equal ones are one object where it is a dictionary."""
+    import pyarrow
+
+    def cells(texts: list[str | None]) -> list[str | None]:
+        words = (None if text is None else plain(text) for text in texts)
+        return [None if word is None or word.lower() in MISSING else word for word in words]
+
+    if not pyarrow.types.is_dictionary(chunk.type):
+        return cells(chunk.to_pylist())
+    known = cells(chunk.dictionary.to_pylist())
+    places = chunk.indices.to_pylist()
+    return [None if place is None else known[place] for place in places]
+
+
+def _fits(column: Any) -> bool:
+    """Whether all whole numbers are exact in double precision: keys and labels may not be."""
+    import pyarrow.compute
+
+    compute: Any = pyarrow.compute
+    ends = compute.min_max(column).as_py()
+    return all(value is None or abs(value) <= 1 << 53 for value in ends.values())
