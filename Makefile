@@ -4,10 +4,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 LOWEST := .venv-lowest
 INSTALL := $(BIN)/python -m pip install --quiet -c constraints.txt
+RESULTS ?= all
+SCALE ?= smoke
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint bench soak-solver soak-kill soak-pairs soak-fuzz soak-load test-lowest docs docs-open sbom clean
+.PHONY: help run test lint reproduce bench soak-solver soak-kill soak-pairs soak-fuzz soak-load test-lowest docs docs-open sbom clean
 
 help:  ## Show what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -46,6 +48,9 @@ docs: $(VENV)/.dev  ## Build the site into docs/_build/html
 docs-open: docs  ## Build the site and say where it is
 	@echo "open file://$(CURDIR)/docs/_build/html/index.html"
 
+reproduce: $(VENV)/.dev  ## Reproduce the paper: RESULTS="label-noise tsne" SCALE=cpu (or smoke, paper)
+	$(ONE_THREAD) $(BIN)/python -m reproduction $(RESULTS) --scale $(SCALE)
+
 bench: $(VENV)/.dev  ## Measure speed and memory against peers in the same run
 	$(ONE_THREAD) $(BIN)/python -m benchmarks
 
@@ -71,7 +76,7 @@ $(LOWEST)/.dev: pyproject.toml constraints.txt scripts/lowest_versions.py
 	$(PYTHON) -m venv $(LOWEST)
 	$(LOWEST)/bin/python -m pip install --quiet --upgrade 'pip>=25.1'
 	$(PYTHON) scripts/lowest_versions.py > $(LOWEST)/constraints.txt
-	$(LOWEST)/bin/python -m pip install --quiet -c $(LOWEST)/constraints.txt -e '.[all]' --group test
+	$(LOWEST)/bin/python -m pip install --quiet -c $(LOWEST)/constraints.txt -e '.[all]' --group test --group paper
 	@touch $@
 
 test-lowest: $(LOWEST)/.dev  ## Run the tests with the oldest versions of what diw needs, except torch

@@ -1,6 +1,6 @@
 """Draw the weights of recorded mini-batches as functions of the loss: exact and stopped early.
 
-python scripts/draw_exact_and_stopped.py [docs/images/exact-and-stopped.png]
+python -m scripts.draw_exact_and_stopped [docs/images/exact-and-stopped.png]
 """
 
 import sys
@@ -10,8 +10,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from diw.matching import kmm
-from diw.reports.figures import COLOURS
-from diw.reports.paper.style import DPI, WIDTH, styled
+from diw.reports import COLOURS
+from reproduction.style import DPI, WIDTH, styled
 
 ROOT = Path(__file__).parents[1]
 RECORDED = ROOT / "tests" / "matching" / "minibatches.npz"

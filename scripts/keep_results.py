@@ -1,6 +1,6 @@
 """Copy what a reproduction wrote, without weights and networks, to a folder that can be committed.
 
-    python scripts/keep_results.py runs/reproduce/cpu results/cpu
+    python -m scripts.keep_results runs/reproduce/cpu results/cpu
 
 Of each result: its tables, figures and numbers as they are, and `records.json` with the
 spec and the accuracy by epoch of every finished run. What was kept before is replaced.
@@ -11,8 +11,9 @@ import json
 import shutil
 from pathlib import Path
 
-from diw.experiments.kept import RECORDS, record_of
-from diw.runs import EXPERIMENT, RUNS, Run
+from diw.runs import Run
+from reproduction.catalogue import EXPERIMENT, RUNS
+from reproduction.kept import RECORDS, record_of
 
 SUFFIXES = {".md", ".tex", ".csv", ".json", ".png", ".pdf"}
 

@@ -18,7 +18,7 @@ def main() -> None:
     """Every `name>=version` of the package, its extras and the tests as `name==version`."""
     content = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     project, groups = content["project"], content["dependency-groups"]
-    wanted = [*project["dependencies"], *groups["test"]]
+    wanted = [*project["dependencies"], *groups["test"], *groups["paper"]]
     for extra in project["optional-dependencies"].values():
         wanted += extra
     found = (re.fullmatch(r"([\w-]+)(?:\[.*\])?>=([\w.]+)", entry) for entry in wanted)

@@ -1,6 +1,6 @@
 """Write docs/beyond.md and its figures: the default beside all other methods, from the kept runs.
 
-    python scripts/write_beyond.py
+    python -m scripts.write_beyond
 
 Accuracies are those of results/cpu/beyond*/, costs those of benchmarks/results/steps.json. Where
 runs are missing the page says how many. A test compares the page with the results.
@@ -13,8 +13,6 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from diw.experiments.catalogue import catalogue
-from diw.experiments.plan import PlannedCell, plan
 from diw.pages import (
     Cell,
     Column,
@@ -24,9 +22,10 @@ from diw.pages import (
     text_cell,
     to_markdown,
 )
-from diw.reports.figures import COLOURS, INK, MUTED
-from diw.reports.statistics import mean_and_std, paired_interval
+from diw.reports import COLOURS, INK, MUTED, mean_and_std, paired_interval
 from diw.runs.spec import DEFAULT_METHOD
+from reproduction.catalogue import catalogue
+from reproduction.plan import PlannedCell, plan
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "beyond.md"
@@ -266,7 +265,7 @@ def draw_costs(trials: Trials, path: Path) -> None:
     """Mean accuracy under label noise against the cost of a step."""
     import matplotlib.pyplot as plt
 
-    from diw.reports.paper.style import DPI, WIDTH, styled
+    from reproduction.style import DPI, WIDTH, styled
 
     points = noise_points(trials)
     if not points:
@@ -338,7 +337,7 @@ def draw_trusted(trials: Trials, path: Path) -> None:
     """Accuracy against the number of trusted samples, and against the share of wrong ones."""
     import matplotlib.pyplot as plt
 
-    from diw.reports.paper.style import DPI, WIDTH, styled
+    from reproduction.style import DPI, WIDTH, styled
 
     few = {float(size): f"{size:,} trusted" for size in SIZES}
     bad = {float(share): f"500 trusted, {share}% wrong" for share in WRONG}

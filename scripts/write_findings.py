@@ -1,6 +1,6 @@
 """Write docs/findings.md: each claim of the paper with what the kept results say of it.
 
-    python scripts/write_findings.py
+    python -m scripts.write_findings
 
 The claims, and what they depend on, are those of the experiments' specs; verdicts and counts are
 read from results/SCALE/NAME/NAME.json. A test compares the page with the results.
@@ -9,7 +9,7 @@ read from results/SCALE/NAME/NAME.json. A test compares the page with the result
 import json
 from pathlib import Path
 
-from diw.experiments.catalogue import Experiment, catalogue
+from reproduction.catalogue import Experiment, catalogue
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "findings.md"
@@ -46,7 +46,7 @@ def _part(experiment: Experiment) -> str:
     lines = [
         f"## {experiment.title}",
         "",
-        f"{experiment.source}; `diw reproduce {experiment.name} --scale cpu`.",
+        f"{experiment.source}; `python -m reproduction {experiment.name} --scale cpu`.",
         "",
         "| claim | verdict | ours, and the paper's | depends on |",
         "|---|---|---|---|",

@@ -14,11 +14,21 @@ from diw.data import Bundle, Dataset
 from diw.data.dataset import TensorInputs
 from diw.data.split import Split, make_split
 from diw.methods import make
-from diw.runs import Journal, Recipe, Row, Run
+from diw.runs import Journal, Recipe, Row, Run, RunSpec
 from diw.training import Training
 from tests.networks import noisy_network, samples
 
 CLASSES = ("a", "b", "c")
+
+TINY = RunSpec(
+    shift="symmetric:0.4",
+    trusted=50,
+    train_samples=200,
+    test_samples=50,
+    model="mlp",
+    recipe=Recipe(epochs=3, batch_size=64, trusted_batch_size=50),
+)
+"""A run of the embedded data that takes a moment."""
 
 
 @dataclass

@@ -18,7 +18,6 @@ from diw.pages import (
     to_markdown,
     to_plain,
 )
-from diw.reports.table import to_latex
 
 TABLE = Table(
     (Column("method", "method", "left"), Column("accuracy", "accuracy %"), Column("ess", "ESS")),
@@ -63,14 +62,6 @@ def test_markdown_escapes_pipes() -> None:
         "| a_b & <c> | 79.04 ± 0.55 | – |",
         "| d\\|e | **84.00 ± 0.10** | 0.3 |",
     ]
-
-
-def test_latex_escapes_what_is_special() -> None:
-    text = to_latex(TABLE)
-    assert r"\caption{50\% noise}" in text
-    assert r"a\_b \& <c> & 79.04 $\pm$ 0.55 & -- \\" in text
-    assert r"\textbf{84.00 $\pm$ 0.10}" in text
-    assert text.index(r"\toprule") < text.index(r"\midrule") < text.index(r"\bottomrule")
 
 
 def test_csv_keeps_full_precision() -> None:

@@ -37,6 +37,13 @@ def test_version(capsys) -> None:
     assert run("--version", capsys=capsys)[1].strip() == f"diw, version {__version__}"
 
 
+def test_the_reproduction_is_elsewhere_and_one_line_says_where(capsys) -> None:
+    code, out, error = run("reproduce", "label-noise", "--scale", "cpu", capsys=capsys)
+    assert (code, out, error.count("\n")) == (2, "", 1)
+    assert "python -m reproduction" in error
+    assert "reproduce" not in run("--help", capsys=capsys)[1]
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

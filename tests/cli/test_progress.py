@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from diw.cli.progress import Lines, Tracked, Watch, clock, progress
+from diw.cli.progress import Lines, Tracked, Watch, clock, show_progress
 from diw.runs import Run
 
 
@@ -58,7 +58,7 @@ def test_plain_lines_tell_start_tenths_and_end(tmp_path: Path) -> None:
 def test_follows_work_in_another_thread(tmp_path: Path) -> None:
     runs = [Tracked(Run(tmp_path / name), name, 5) for name in ("a", "b")]
     out = io.StringIO()
-    with progress(runs, out, interval=0.01):
+    with show_progress(runs, out, interval=0.01):
         workers = [threading.Thread(target=train, args=(t.run, range(1, 6))) for t in runs]
         for worker in workers:
             worker.start()
@@ -76,7 +76,7 @@ def test_an_interrupted_run_goes_on_and_a_finished_one_is_not_told_again(tmp_pat
     train(half, range(1, 4), finish=False)
     train(full, range(1, 11))
     out = io.StringIO()
-    with progress([Tracked(half, "half", 10), Tracked(full, "full", 10)], out, interval=0.01):
+    with show_progress([Tracked(half, "half", 10), Tracked(full, "full", 10)], out, interval=0.01):
         assert out.getvalue().splitlines() == [
             "full: already done, epoch 10/10, loss 0.200, test 80.0%"
         ]
@@ -90,7 +90,7 @@ def test_an_interrupted_run_goes_on_and_a_finished_one_is_not_told_again(tmp_pat
 
 def test_an_error_of_the_work_passes_through(tmp_path: Path) -> None:
     out = io.StringIO()
-    with pytest.raises(KeyboardInterrupt), progress([Tracked(Run(tmp_path), "r", 2)], out):
+    with pytest.raises(KeyboardInterrupt), show_progress([Tracked(Run(tmp_path), "r", 2)], out):
         raise KeyboardInterrupt
     assert "done" not in out.getvalue()
     assert not [t for t in threading.enumerate() if t.name == "diw-progress"]
@@ -98,7 +98,7 @@ def test_an_error_of_the_work_passes_through(tmp_path: Path) -> None:
 
 def test_nothing_to_watch(tmp_path: Path) -> None:
     out = io.StringIO()
-    with progress([], out):
+    with show_progress([], out):
         pass
     assert out.getvalue() == ""
 
@@ -144,7 +144,7 @@ def test_bars_in_a_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cou
     monkeypatch.setenv("COLUMNS", "120")
     runs = [Tracked(Run(tmp_path / str(n)), f"run [{n}]", 5) for n in range(count)]
     out = Terminal()
-    with progress(runs, out, interval=0.01):
+    with show_progress(runs, out, interval=0.01):
         train(runs[0].run, range(1, 3), finish=False)
         wait_for(lambda: "epoch 2/5" in out.getvalue())
         train(runs[0].run, range(3, 6))

@@ -8,10 +8,12 @@ import pytest
 
 from diw.errors import RunError, UsageError
 from diw.experiments.execute import check_claim, claim, discard, execute
+from diw.experiments.sources import with_method
 from diw.runs import Run, holding
-from tests.experiments.test_kept import SPEC
 from tests.own_data import diw, done
+from tests.problems import TINY
 
+SPEC = with_method(TINY, "diw")
 TRAIN = (
     *("train", "--epochs", "1", "--trusted", "50", "--model", "mlp", "--method", "uniform"),
     *("--device", "cpu"),

@@ -43,6 +43,15 @@ def test_processes_give_what_one_process_gives_and_nothing_is_redone(tmp_path: P
     assert [run.model.stat().st_mtime_ns for run in together] == before
 
 
+def test_a_run_that_fails_does_not_stop_the_others(tmp_path: Path) -> None:
+    good = with_method(SPEC, "uniform")
+    bad = replace(good, recipe=replace(RECIPE, lr=1e30))
+    failures = try_all([bad, good], tmp_path)
+    assert good.run(tmp_path).finished
+    assert failures.keys() == {bad.run(tmp_path).folder.name}
+    assert "lower the learning rate" in next(iter(failures.values()))
+
+
 def test_two_processes_never_do_the_same_run(tmp_path: Path) -> None:
     context = multiprocessing.get_context("spawn")
     workers = [context.Process(target=execute, args=(SPEC, tmp_path)) for _ in range(2)]

@@ -134,7 +134,7 @@ def _check_fields(names: list[str], fields: dict[str, dict[str, str]]) -> None:
 
 
 def _run(specs: Sequence[RunSpec], folder: Path, jobs: int, timeout: float | None) -> None:
-    from diw.cli.progress import Tracked, progress
+    from diw.cli.progress import Tracked, show_progress
     from diw.experiments.grid import run_all
     from diw.experiments.sources import load_split
 
@@ -145,7 +145,7 @@ def _run(specs: Sequence[RunSpec], folder: Path, jobs: int, timeout: float | Non
         Tracked(s.run(folder), f"{s.method} seed {s.seed}", s.recipe.epochs, scored_on)
         for s in pending
     ]
-    with progress(tracked):
+    with show_progress(tracked):
         run_all(specs, folder, jobs=jobs, timeout=timeout)
 
 

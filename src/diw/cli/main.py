@@ -3,7 +3,7 @@
 import os
 import sys
 from importlib import import_module
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 
@@ -13,7 +13,7 @@ from diw.errors import RunError, UsageError
 
 VERBS = (
     *("compare", "train", "predict", "evaluate", "audit", "diagnose", "export-weights"),
-    *("weights", "methods", "data", "report", "reproduce"),
+    *("weights", "methods", "data", "report"),
 )
 """Each is a module of this package (`-` as `_`) that holds a click command of the same name."""
 
@@ -22,6 +22,12 @@ RENAMED = {"verify": "report"}
 
 FILES = ("csv", "npy", "npz", "parquet", "tsv", "txt")
 """Endings that no method's field has."""
+
+REPRODUCE = (
+    "reproduce: the paper's results are reproduced in a checkout of the repository of diw, with: "
+    "python -m reproduction"
+)
+"""What the verb of earlier versions says."""
 
 EXAMPLES = """
 \b
@@ -47,6 +53,8 @@ class Verbs(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The click command of one verb."""
+        if cmd_name == "reproduce":
+            raise UsageError(REPRODUCE)
         if cmd_name not in (*VERBS, *RENAMED):
             return None
         name = cmd_name.replace("-", "_")
@@ -63,47 +71,55 @@ def diw() -> None:
         raise UsageError(f"{verb}: runs in one process; torchrun is for diw train")
 
 
-def main(arguments: list[str] | None = None) -> None:
-    """Run the command line and exit.
+def main(arguments: list[str] | None = None) -> NoReturn:
+    """Run the command line of `diw` and exit, see `run`."""
+    run(diw, "diw", arguments)
+
+
+def run(command: click.Command, program: str, arguments: list[str] | None = None) -> NoReturn:
+    """Run a command line and exit; what fails is one line that begins with the program's last word.
 
     0: done; 1: failed while working; 2: wrong use; 130: Ctrl-C; 143: terminated.
     """
     exit_on_termination()
     try:
-        sys.exit(_run(arguments))
+        sys.exit(_run(command, program, arguments))
     except click.exceptions.NoArgsIsHelpError as error:
         click.echo(error.format_message())
         sys.exit(2)
     except click.ClickException as error:
-        _say(error.format_message())
+        _say(program, error.format_message())
         sys.exit(2 if isinstance(error, click.UsageError) else 1)
     except UsageError as error:
-        _say(_naming_the_flag(str(error)))
+        _say(program, _naming_the_flag(str(error), command))
         sys.exit(2)
     except RunError as error:
-        _say(str(error))
+        _say(program, str(error))
         sys.exit(1)
     except OSError as error:
         named = error.filename is not None and error.strerror is not None
-        _say(f"{error.filename}: {error.strerror}" if named else str(error))
+        _say(program, f"{error.filename}: {error.strerror}" if named else str(error))
         sys.exit(1)
     except MemoryError:
-        _say("not enough memory; use fewer --jobs, a smaller --batch-size or a part of the data")
+        _say(
+            program,
+            "not enough memory; use fewer --jobs, a smaller --batch-size or a part of the data",
+        )
         sys.exit(1)
     except (KeyboardInterrupt, click.Abort) as error:
         if isinstance(error.__cause__, EOFError):  # click takes it for an interrupt
-            _say(f"a file ended too early: {error.__cause__}")
+            _say(program, f"a file ended too early: {error.__cause__}")
             sys.exit(1)
-        _say("interrupted; the same command goes on where it stopped")
+        _say(program, "interrupted; the same command goes on where it stopped")
         sys.exit(130)
     finally:
         forget_termination()
 
 
-def _run(arguments: list[str] | None) -> int:
+def _run(command: click.Command, program: str, arguments: list[str] | None) -> int:
     """The exit code of a command that ends by itself."""
     try:
-        code: Any = diw.main(arguments, prog_name="diw", standalone_mode=False)
+        code: Any = command.main(arguments, prog_name=program, standalone_mode=False)
     except Exception:
         # A library may have made an error of the exception that a signal raises: it is no error.
         if heard() == 130:
@@ -114,13 +130,13 @@ def _run(arguments: list[str] | None) -> int:
     return code if isinstance(code, int) else 0
 
 
-def _naming_the_flag(message: str) -> str:
+def _naming_the_flag(message: str, command: click.Command) -> str:
     """A library's "shift: …" as the command line's "--shift: …", where the verb has that flag."""
     argument, colon, rest = message.partition(":")
-    if not colon or diw.asked is None:
+    asked = command.asked if isinstance(command, Verbs) else command
+    if not colon or asked is None:
         return message
-    parameters = diw.asked.params
-    flags = {flag.lstrip("-").replace("-", "_"): flag for p in parameters for flag in p.opts}
+    flags = {flag.lstrip("-").replace("-", "_"): flag for p in asked.params for flag in p.opts}
     if "set" in flags and _is_field(argument):
         return f"--set {message}"
     flag = flags.get(argument) or flags.get(f"{argument}s")
@@ -135,5 +151,5 @@ def _is_field(argument: str) -> bool:
     return bool(dot) and method in methods() and field.isidentifier() and field not in FILES
 
 
-def _say(text: str) -> None:
-    click.echo(f"diw: {' '.join(text.split())}", err=True)
+def _say(program: str, text: str) -> None:
+    click.echo(f"{program.rpartition(' ')[2]}: {' '.join(text.split())}", err=True)

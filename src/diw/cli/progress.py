@@ -1,6 +1,6 @@
 """Live progress read from run records, whoever writes them: a thread, a process, another machine.
 
-    with progress([Tracked(run, "diw seed 1", 60), ...]):
+    with show_progress([Tracked(run, "diw seed 1", 60), ...]):
         ...  # the work
 
 One bar per run in an interactive terminal; plain lines without control codes anywhere else.
@@ -132,7 +132,7 @@ class Watch:
 
 
 @contextmanager
-def progress(
+def show_progress(
     runs: Sequence[Tracked], stream: TextIO | None = None, interval: float = INTERVAL
 ) -> Generator[None]:
     """Show the progress of `runs` while the block does the work, on the standard error."""

@@ -134,7 +134,7 @@ def _fields(method: str, settings: Sequence[str]) -> dict[str, str]:
 
 
 def _train(spec: RunSpec, run: Run, world: "World") -> None:
-    from diw.cli.progress import Tracked, progress
+    from diw.cli.progress import Tracked, show_progress
     from diw.experiments.execute import bring_to_end
     from diw.experiments.sources import load_split
 
@@ -147,7 +147,7 @@ def _train(spec: RunSpec, run: Run, world: "World") -> None:
     click.echo(_sizes(split), err=True)
     say_time([spec], jobs=1)
     label = f"{spec.method} seed {spec.seed}"
-    with progress([Tracked(run, label, spec.recipe.epochs, split.scored_on)]):
+    with show_progress([Tracked(run, label, spec.recipe.epochs, split.scored_on)]):
         bring_to_end(spec, run, world)
 
 

@@ -6,6 +6,7 @@ from diw.data.encoding import Encoding
 from diw.data.loading import load
 from diw.data.notes import Note
 from diw.data.own import FileRows, read_like
+from diw.data.split import Split, stratified
 
 __all__ = [
     "BENCHMARKS",
@@ -17,8 +18,10 @@ __all__ = [
     "FileRows",
     "Inputs",
     "Note",
+    "Split",
     "find",
     "get_benchmark",
     "load",
     "read_like",
+    "stratified",
 ]

@@ -12,8 +12,8 @@ from pathlib import Path
 import torch
 
 from diw.experiments.execute import make_training
-from diw.experiments.plan import fields_of
 from diw.experiments.sources import load_split, with_method
+from diw.methods import describe, find
 from diw.runs import Run, RunSpec
 from diw.training import Training, evaluate
 
@@ -23,13 +23,6 @@ SECONDS = 2.0
 """After the warm-up, steps are measured until there are `STEPS` or `SECONDS` have passed."""
 SCORED = 1000
 """Test samples that are scored to see how long that takes."""
-
-_STAND_INS = {
-    **dict.fromkeys(("clean", "random", "truth", "iw", "siw-f", "siw-l"), "uniform"),
-    **dict.fromkeys(("diw1-f", "diw3-f"), "diw2-f"),
-    **dict.fromkeys(("diw1-l", "diw3-l"), "diw"),
-}
-"""Methods whose steps cost about as much as those of another one, which needs no pretraining."""
 
 
 class Stopwatch:
@@ -56,7 +49,7 @@ class Stopwatch:
         before = pretraining * (steps * self._step(spec, "uniform") + scoring)
         if spec.method == "clean" and recipe.passes is None:
             steps = ceil(len(split.trusted) / recipe.trusted_batch_size)
-        method = _STAND_INS.get(spec.method, spec.method)
+        method = find(spec.method).costs_like or spec.method
         return before + recipe.epochs * (steps * self._step(spec, method) + scoring)
 
     def _step(self, spec: RunSpec, method: str) -> float:
@@ -64,7 +57,7 @@ class Stopwatch:
         sizes = (spec.recipe.batch_size, spec.recipe.trusted_batch_size)
         key = repr((spec.data, spec.model, sizes, method))
         if key not in self._steps:
-            has = fields_of(method)
+            has = {field.name for field in describe(find(method))}
             own = {name: value for name, value in spec.method_fields.items() if name in has}
             with _training(with_method(spec, method, own)) as training:
                 self._steps[key] = _step_seconds(training)

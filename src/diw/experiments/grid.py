@@ -9,7 +9,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from functools import partial
 from pathlib import Path
@@ -49,13 +49,16 @@ def try_all(
     jobs: int = 1,
     scheduler: str | None = None,
     timeout: float | None = None,
+    setup: Callable[[], None] | None = None,
 ) -> dict[str, str]:
     """As `run_all`, but a run that fails does not stop the others.
+
+    `setup` is called in every process before it trains, for what runs need besides `diw`.
 
     Returns:
         Why each failed run failed, by the name of its folder.
     """
-    work = partial(_attempt, timeout=timeout)
+    work = partial(_attempt, setup=setup, timeout=timeout)
     failures = _run(specs, folder, work, jobs, scheduler, timeout)
     return {name: reason for name, reason in failures if reason}
 
@@ -98,8 +101,12 @@ def _run(
     return _run_in_processes(pending, folder, work, jobs)
 
 
-def _attempt(spec: RunSpec, folder: Path, timeout: float | None = None) -> tuple[str, str]:
+def _attempt(
+    spec: RunSpec, folder: Path, setup: Callable[[], None] | None, timeout: float | None
+) -> tuple[str, str]:
     name = spec.run(folder).folder.name
+    if setup is not None:
+        setup()
     try:
         execute(spec, folder, timeout)
     except Exception as error:  # whatever it is, the other runs go on and this one is named

@@ -78,6 +78,9 @@ class Method(ABC):
     trains_on: ClassVar[str] = "train"
     """"train", or "trusted" for a method that leaves the training data alone."""
 
+    costs_like: ClassVar[str] = ""
+    """A method whose steps cost about as much and that needs no pretraining; empty: none does."""
+
     by_losses: ClassVar[bool] = False
     """Whether it compares losses of training and trusted samples, or what the network predicts for
     their labels; then the trusted samples have to be trained on too."""

@@ -36,6 +36,7 @@ def compose(
     text: str,
     *,
     aliases: tuple[str, ...] = (),
+    costs_like: str = "",
 ) -> type[Matching]:
     """A method from four choices, registered by being made (and for as long as it is kept).
 
@@ -47,6 +48,7 @@ def compose(
         classes: `ByClass` or `Together`.
         text: What it does, in a line.
         aliases: Other names.
+        costs_like: A method whose steps cost as much, see `Method`; empty for that of `when`.
     """
     if issubclass(when, Once) and not issubclass(network, (NoNetwork, Frozen)):
         raise TypeError(f"{name}: only a pretrained network, or none, can look before training")
@@ -58,6 +60,7 @@ def compose(
         "__doc__": text,
         "__module__": __name__,
         "__reduce__": _reduce,
+        **({"costs_like": costs_like} if costs_like else {}),
     }
     made = new_class(
         name.replace("-", "_").upper(),
@@ -87,9 +90,10 @@ METHODS = (  # Fang et al. 2020, supplement, methods (1) to (9)
     compose("siw-l",  LossValues,    Frozen,          Once,      Together,
             "Matches the loss values of a pretrained network, once."),
     compose("diw1-f", HiddenOutputs, Frozen,          EachBatch, ByClass,
-            "Matches the hidden outputs of a frozen, pretrained network, each class alone."),
+            "Matches the hidden outputs of a frozen, pretrained network, each class alone.",
+            costs_like="diw2-f"),
     compose("diw1-l", LossValues,    Frozen,          EachBatch, Together,
-            "Matches the loss values of a frozen, pretrained network."),
+            "Matches the loss values of a frozen, pretrained network.", costs_like="diw"),
     compose("diw2-f", HiddenOutputs, Trained,         EachBatch, ByClass,
             "Matches the hidden outputs of the network being trained itself, each class alone."),
     compose("diw",    LossValues,    Trained,         EachBatch, Together,
@@ -97,8 +101,9 @@ METHODS = (  # Fang et al. 2020, supplement, methods (1) to (9)
             "what the paper calls DIW.", aliases=("diw2-l",)),
     compose("diw3-f", HiddenOutputs, PretrainedStart, EachBatch, ByClass,
             "Matches the hidden outputs of the network being trained, pretrained a little, "
-            "by class."),
+            "by class.", costs_like="diw2-f"),
     compose("diw3-l", LossValues,    PretrainedStart, EachBatch, Together,
-            "Matches the loss values of the network being trained, pretrained a little."),
+            "Matches the loss values of the network being trained, pretrained a little.",
+            costs_like="diw"),
 )
 # fmt: on

@@ -28,6 +28,7 @@ class Random(Method):
     """
 
     name: ClassVar[str] = "random"
+    costs_like: ClassVar[str] = "uniform"
 
     def weigh(self, step: Step) -> Weights:
         """max(0, ξ) with ξ standard normal, (n,)."""
@@ -43,6 +44,7 @@ class Clean(Method):
 
     name: ClassVar[str] = "clean"
     trains_on: ClassVar[str] = "trusted"
+    costs_like: ClassVar[str] = "uniform"
 
     def weigh(self, step: Step) -> Weights:
         """Nothing for the training batch, ones (m,) for the trusted one."""

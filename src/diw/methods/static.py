@@ -30,6 +30,8 @@ from diw.step.step import Step
 class Static(Method):
     """Looks up weights that were found before the first step."""
 
+    costs_like: ClassVar[str] = "uniform"
+
     _weights: Tensor = field(default_factory=lambda: torch.empty(0), init=False, repr=False)
     _facts: dict[str, float] = field(default_factory=dict[str, float], init=False, repr=False)
 

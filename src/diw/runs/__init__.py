@@ -1,20 +1,16 @@
 """What a run is asked (`RunSpec`, `Recipe`) and what it leaves on disk (`Run`); free of torch."""
 
-from diw.runs.experiment import EXPERIMENT, RUNS, Published
 from diw.runs.journal import Journal, Row
 from diw.runs.lock import LOCK, holding, is_held
 from diw.runs.run import PRETRAINING, ROWS, Run, find_run, find_runs
 from diw.runs.spec import FORMAT, Recipe, RunSpec, spec_hash
 
 __all__ = [
-    "EXPERIMENT",
     "FORMAT",
     "LOCK",
     "PRETRAINING",
     "ROWS",
-    "RUNS",
     "Journal",
-    "Published",
     "Recipe",
     "Row",
     "Run",

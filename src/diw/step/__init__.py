@@ -2,6 +2,7 @@
 
 from diw.step.batch import Batch, Criterion, LossFunction, Outputs, Weights
 from diw.step.criteria import cross_entropy
+from diw.step.probe import Tap, outputs_in_pieces
 from diw.step.step import Step
 
 __all__ = [
@@ -10,6 +11,8 @@ __all__ = [
     "LossFunction",
     "Outputs",
     "Step",
+    "Tap",
     "Weights",
     "cross_entropy",
+    "outputs_in_pieces",
 ]

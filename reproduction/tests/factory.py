@@ -1,4 +1,4 @@
-"""An experiment's records as `diw reproduce` leaves them, with numbers chosen by the test."""
+"""An experiment's records as the command leaves them, with numbers chosen by the test."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,7 @@ from tests.reports.factory import make_spec
 DIW, UNIFORM, RANDOM = (88.0, 88.2, 87.9), (80.0, 81.0, 79.5), (87.8, 88.3, 87.6)
 """Accuracies by seed of three methods; random cannot be distinguished from diw."""
 
-MADE = {"command": "diw reproduce test", "commit": "abc"}
+MADE = {"command": "python -m reproduction test", "commit": "abc"}
 
 
 def write_run(runs: Path, *, seed: int, accuracies: Sequence[float], **changes: Any) -> str:

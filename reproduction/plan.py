@@ -14,10 +14,10 @@ from typing import Any, Literal
 
 from diw.data import BENCHMARKS, find
 from diw.errors import UsageError
-from diw.experiments.catalogue import Entry, Experiment, Place, Protocol, Scale, catalogue
-from diw.experiments.catalogue import published as published_numbers
-from diw.experiments.sources import with_method
-from diw.runs import Published, Recipe, RunSpec
+from diw.experiments import with_method
+from diw.runs import Recipe, RunSpec, spec_hash
+from reproduction.catalogue import Entry, Experiment, Place, Protocol, Published, Scale, catalogue
+from reproduction.catalogue import published as published_numbers
 
 CellState = Literal["planned", "no data", "absent"]
 
@@ -166,8 +166,6 @@ def _method(name: str, given: str) -> tuple[str, dict[str, Any]]:
 
 def cell_json(cell: PlannedCell) -> dict[str, Any]:
     """A cell as JSON values, its runs by seed as the names of their folders."""
-    from diw.runs import spec_hash
-
     return {
         "data": cell.data,
         "shift": cell.shift,

@@ -8,22 +8,13 @@ import pytest
 
 from diw.errors import UsageError
 from diw.experiments.execute import execute
-from diw.experiments.kept import RECORDS, forget_restored, kept_records, record_of, restore, rows_of
 from diw.experiments.sources import with_method
-from diw.reports.summary import summarise
-from diw.runs import Recipe, Run, RunSpec
+from diw.reports import summarise
+from diw.runs import Run
+from reproduction.kept import RECORDS, forget_restored, kept_records, record_of, restore, rows_of
+from tests.problems import TINY
 
-SPEC = with_method(
-    RunSpec(
-        shift="symmetric:0.4",
-        trusted=50,
-        train_samples=200,
-        test_samples=50,
-        model="mlp",
-        recipe=Recipe(epochs=3, batch_size=64, trusted_batch_size=50),
-    ),
-    "diw",
-)
+SPEC = with_method(TINY, "diw")
 
 
 @pytest.fixture(scope="module")

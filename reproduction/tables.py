@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 
 from diw.pages import EMPTY, Cell, Column, Table, make_table, number_cell, signed, text_cell
-from diw.reports.paper.results import FEWEST, FilledCell, Metric, Setting, Sheet, lower_is_better
-from diw.reports.statistics import Standing, mean_and_std
-from diw.runs import Published
+from diw.reports import Standing, mean_and_std
+from reproduction.catalogue import Published
+from reproduction.results import FEWEST, FilledCell, Metric, Setting, Sheet, lower_is_better
 
 NAMES: dict[Metric, str] = {
     "accuracy": "accuracy %",
@@ -26,6 +26,18 @@ SCALE_NOTES = {
 
 
 PEEKS = "† The highest of any epoch: it peeks at the test set."
+
+_LATEX = {
+    **{character: rf"\{character}" for character in "{}%&#$_"},
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "±": r"$\pm$",
+    "–": "--",
+    "−": "$-$",
+    "†": r"$\dagger$",
+    "×": r"$\times$",
+}
 
 
 def metrics_of(sheet: Sheet) -> list[Metric]:
@@ -191,3 +203,22 @@ def _statistics_note(counts: Sequence[int], *, lower: bool) -> str:
         f"{'lowest' if lower else 'best'}, and what a paired t-test at 5% cannot distinguish "
         f"from it{few}."
     )
+
+
+def to_latex(table: Table) -> str:
+    """A `table` environment; needs the booktabs package."""
+    shape = "".join("l" if column.align == "left" else "r" for column in table.columns)
+    parts = [r"\begin{table}", r"\centering"]
+    parts += [rf"\caption{{{_latex(table.caption)}}}"] if table.caption else []
+    parts += [rf"\begin{{tabular}}{{{shape}}}", r"\toprule"]
+    parts += [" & ".join(_latex(column.title) for column in table.columns) + r" \\", r"\midrule"]
+    for row in table.rows:
+        texts = [rf"\textbf{{{_latex(c.text)}}}" if c.strong else _latex(c.text) for c in row]
+        parts.append(" & ".join(texts) + r" \\")
+    parts += [r"\bottomrule", r"\end{tabular}"]
+    parts += [rf"\par\smallskip{{\footnotesize {_latex(note)}}}" for note in table.notes]
+    return "\n".join([*parts, r"\end{table}"]) + "\n"
+
+
+def _latex(text: str) -> str:
+    return "".join(_LATEX.get(character, character) for character in text)

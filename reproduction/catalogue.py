@@ -1,8 +1,7 @@
 """The paper's results as data: which experiments there are, and how their networks are trained.
 
-Everything is in TOML files beside this module, under `specs/`, so that an
-installed package has them too: one file per result, one per training protocol,
-and one with every published number.
+Everything is in TOML files under `specs/`: one per result, one per training protocol, and one with
+every published number.
 """
 
 import tomllib
@@ -10,11 +9,18 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
 from diw.errors import UsageError
-from diw.runs import Published
+
+SPECS = Path(__file__).parent / "specs"
+
+EXPERIMENT = "experiment.json"
+"""Written into the folder of an experiment: every cell of its table, its runs, what is claimed."""
+
+RUNS = "runs"
+"""The folder of runs, beside those of the experiments."""
 
 Scale = Literal["smoke", "cpu", "paper"]
 SCALES: tuple[Scale, ...] = get_args(Scale)
@@ -109,12 +115,20 @@ class Place(NamedTuple):
     variant: Mapping[str, Any] = {"label": ""}
 
 
+@dataclass(frozen=True)
+class Published:
+    """One published number."""
+
+    mean: float
+    std: float
+    best: bool
+    """Printed in bold: the best, or not significantly different from it."""
+
+
 @cache
 def catalogue() -> dict[str, Experiment]:
     """Every experiment by name, in the order of `ORDER`."""
-    folder = files("diw.experiments").joinpath("specs")
-    names = [file.name.removesuffix(".toml") for file in folder.iterdir() if file.is_file()]
-    known = sorted(name for name in names if name not in ("published", "__init__.py"))
+    known = sorted(path.stem for path in SPECS.glob("*.toml") if path.stem != "published")
     rank = {name: place for place, name in enumerate(ORDER)}
     known.sort(key=lambda name: rank.get(name, len(rank)))
     return {name: _experiment(name, _read(f"{name}.toml")) for name in known}
@@ -194,5 +208,4 @@ def _entry(content: str | Mapping[str, Any]) -> Entry:
 
 
 def _read(name: str) -> dict[str, Any]:
-    path = files("diw.experiments").joinpath("specs", *name.split("/"))
-    return tomllib.loads(path.read_text(encoding="utf-8"))
+    return tomllib.loads((SPECS / name).read_text(encoding="utf-8"))

@@ -1,7 +1,7 @@
 """Kept results: the metrics of finished runs, small enough to commit, without weights and networks.
 
-`scripts/keep_results.py` writes them as `records.json`, one entry per run. `diw reproduce` takes
-a run from there instead of training it again, for every result that needs metrics alone.
+`scripts/keep_results.py` writes them as `records.json`, one entry per run. A run is taken from
+there instead of being trained again, for every result that needs metrics alone.
 """
 
 import json

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from diw.reports.figures import RULE, Curve, curve, settled_range
-from diw.reports.paper.results import FilledCell, Setting, Sheet
-from diw.reports.paper.style import (
+from diw.pages import count
+from diw.reports import RULE, Curve, curve, mean_and_std, settled_range
+from diw.runs import Run
+from reproduction.results import FilledCell, Setting, Sheet
+from reproduction.style import (
     CLASSES,
     GROUPS,
     SUBSETS,
@@ -24,9 +26,6 @@ from diw.reports.paper.style import (
     panels,
     styled,
 )
-from diw.reports.statistics import mean_and_std
-from diw.reports.words import count
-from diw.runs import Run
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

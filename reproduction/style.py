@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from diw.files import replacing
-from diw.reports.figures import COLOURS, INK, MUTED, RULE
+from diw.reports import COLOURS, INK, MUTED, RULE
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -1,33 +1,18 @@
 """What one command asks for: filters, what is written of it, how long it takes, what made it."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from diw.errors import UsageError
-from diw.experiments.catalogue import catalogue, find_experiments
-from diw.experiments.estimate import Stopwatch
-from diw.experiments.execute import execute
-from diw.experiments.grid import try_all
-from diw.experiments.reproduce import check_filter, order, provenance, read_filter, unique_runs
-from diw.experiments.sources import with_method
-from diw.runs import Recipe, RunSpec
-
-TINY = RunSpec(
-    shift="symmetric:0.4",
-    trusted=50,
-    train_samples=200,
-    test_samples=50,
-    model="mlp",
-    recipe=Recipe(epochs=2, batch_size=64, trusted_batch_size=50),
-)
+from reproduction.catalogue import catalogue, find_experiments
+from reproduction.order import check_filter, order, provenance, read_filter, unique_runs
 
 
 @pytest.fixture
 def here(monkeypatch) -> None:
-    monkeypatch.setattr("diw.experiments.plan.find", lambda _: "here")
+    monkeypatch.setattr("reproduction.plan.find", lambda _: "here")
 
 
 @pytest.mark.parametrize(
@@ -67,7 +52,7 @@ def test_a_filter_leaves_the_runs_it_names(here, tmp_path: Path) -> None:
 
 def test_what_was_asked_is_written(here, tmp_path: Path) -> None:
     (one,) = order(find_experiments(("class-prior",)), "paper", None)
-    folder = one.write(tmp_path, {"command": "diw reproduce"})
+    folder = one.write(tmp_path, {"command": "python -m reproduction"})
     content = json.loads((folder / "experiment.json").read_text())
     assert folder.name == content["name"] == "class-prior"
     assert len(content["cells"]) == 14
@@ -79,37 +64,9 @@ def test_what_was_asked_is_written(here, tmp_path: Path) -> None:
     assert any("0.993" in reason for reason in content["protocol"])
 
 
-def test_an_estimate_is_near_the_truth(tmp_path: Path) -> None:
-    """Within a factor of ten, on a machine that may be busy: the order of magnitude is asked."""
-    spec = with_method(replace(TINY, train_samples=4000, recipe=Recipe(epochs=4)), "diw")
-    expected = Stopwatch().seconds([spec])
-    seconds = execute(spec, tmp_path).metrics()[-1]["seconds"]
-    assert seconds / 10 < expected < seconds * 10
-
-
-def test_an_estimate_counts_epochs_pretraining_and_runs() -> None:
-    watch = Stopwatch()
-    one = watch.seconds([with_method(TINY, "uniform")])
-    assert watch.seconds([with_method(TINY, "random")]) == one  # measured once for both
-    longer = with_method(replace(TINY, recipe=replace(TINY.recipe, epochs=4)), "uniform")
-    assert watch.seconds([longer]) == pytest.approx(2 * one)
-    pretrained = with_method(TINY, "siw-l", {"pretraining": 2})
-    assert watch.seconds([pretrained]) == pytest.approx(2 * one)
-    assert watch.seconds([longer, longer]) == pytest.approx(4 * one)
-
-
-def test_a_run_that_fails_does_not_stop_the_others(tmp_path: Path) -> None:
-    good = with_method(TINY, "uniform")
-    bad = with_method(replace(TINY, recipe=replace(TINY.recipe, lr=1e30)), "uniform")
-    failures = try_all([bad, good], tmp_path)
-    assert good.run(tmp_path).finished
-    assert failures.keys() == {bad.run(tmp_path).folder.name}
-    assert "lower the learning rate" in next(iter(failures.values()))
-
-
 def test_provenance_says_what_made_a_result() -> None:
-    made = provenance(["reproduce", "all"])
-    assert made["command"] == "diw reproduce all"
+    made = provenance(["python", "-m", "reproduction", "all"])
+    assert made["command"] == "python -m reproduction all"
     assert made["torch"]
     assert int(made["cores"]) >= 1
 

@@ -12,7 +12,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from diw.reports.paper.results import (
+from diw.reports import LEVEL, Standing, paired_p_value
+from reproduction.results import (
     FEWEST,
     FilledCell,
     Metric,
@@ -23,7 +24,6 @@ from diw.reports.paper.results import (
     lower_is_better,
     ones_distance,
 )
-from diw.reports.statistics import LEVEL, Standing, paired_p_value
 
 Outcome = Literal["holds", "holds in part", "does not hold", "not tested"]
 

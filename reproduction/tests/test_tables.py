@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 from scipy.stats import ttest_rel
 
-from diw.pages import to_csv, to_markdown, to_plain
-from diw.reports.paper.results import read_sheet
-from diw.reports.paper.tables import detail_table, matrix_table
-from diw.reports.table import to_latex
-from tests.reports.paper.factory import (
+from diw.pages import Cell, Column, Table, number_cell, to_csv, to_markdown, to_plain
+from reproduction.results import read_sheet
+from reproduction.tables import detail_table, matrix_table, to_latex
+from reproduction.tests.factory import (
     DIW,
     RANDOM,
     UNIFORM,
@@ -126,3 +125,16 @@ def test_distances_are_marked_where_they_are_lowest(tmp_path: Path) -> None:
     assert mae[3].value == pytest.approx(np.abs(np.array(far) - truth).mean(), abs=2e-3)
     assert (mae[3].strong, mae[4].strong) == (False, True)
     assert any("the lowest" in note for note in table.notes)
+
+
+def test_latex_escapes_what_is_special() -> None:
+    columns = (Column("method", "method", "left"), Column("accuracy", "accuracy"))
+    rows = (
+        (Cell("a_b & <c>"), number_cell(0.79041, 0.0055, scale=100)),
+        (Cell("d"), Cell("–", strong=True)),
+    )
+    text = to_latex(Table(columns, rows, "50% noise"))
+    assert r"\caption{50\% noise}" in text
+    assert r"a\_b \& <c> & 79.04 $\pm$ 0.55 \\" in text
+    assert r"d & \textbf{--} \\" in text
+    assert text.index(r"\toprule") < text.index(r"\midrule") < text.index(r"\bottomrule")

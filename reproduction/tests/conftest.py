@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.reports.paper.factory import (
+from reproduction.tests.factory import (
     DIW,
     RANDOM,
     UNIFORM,

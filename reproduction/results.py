@@ -14,11 +14,11 @@ from typing import Any, Literal
 import numpy as np
 
 from diw.errors import UsageError
-from diw.reports.statistics import Standing, standings
-from diw.reports.summary import Summary, summarise
-from diw.reports.words import data_title, short_shift
-from diw.runs import EXPERIMENT, RUNS, Published, Run
+from diw.pages import data_title
+from diw.reports import Standing, Summary, short_shift, standings, summarise
+from diw.runs import Run
 from diw.shifts import Prior, parse_shift
+from reproduction.catalogue import EXPERIMENT, RUNS, Published
 
 FEWEST = 2
 """Trials below which no test is claimed."""
@@ -151,7 +151,7 @@ def read_sheet(folder: Path, summaries: dict[Path, Summary] | None = None) -> Sh
     """
     path = folder / EXPERIMENT
     if not path.is_file():
-        raise UsageError(f"{folder}: holds no {EXPERIMENT}; make it with: diw reproduce")
+        raise UsageError(f"{folder}: holds no {EXPERIMENT}; make it with: python -m reproduction")
     facts = json.loads(path.read_text())
     known = {} if summaries is None else summaries
     runs = folder.parent / RUNS

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from diw.errors import UsageError
-from diw.reports.paper.results import ones_distance, read_sheet
-from tests.reports.paper.factory import cell, trials, write_experiment
+from reproduction.results import ones_distance, read_sheet
+from reproduction.tests.factory import cell, trials, write_experiment
 
 
 def test_an_unfinished_run_does_not_count(tmp_path: Path) -> None:

@@ -1,15 +1,18 @@
-"""`diw reproduce` from end to end: every table and figure at the smallest scale there is."""
+"""The command from end to end: every table and figure at the smallest scale there is."""
 
 import csv
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from diw.experiments.catalogue import catalogue, find_experiments
-from diw.experiments.reproduce import read_filter
+from diw.cli import run
+from reproduction.__main__ import PROGRAM, reproduce
+from reproduction.catalogue import catalogue, find_experiments
+from reproduction.order import read_filter
 
 TABLES = ("label-noise", "class-prior", "weight-distance", "ablation", "trusted-size", "solver")
 FIGURES = {
@@ -22,20 +25,21 @@ FIGURES = {
     "first-fall": ["first-fall-curves"],
     "beyond-paper": ["beyond-paper-curves"],
 }
+ROOT = Path(__file__).parents[2]
 PART = "data=cifar-10,data=fashion-mnist,noise=0.4s,noise=prior:0.2,100"
 
 
 def call(folder: Path, *words: str) -> "subprocess.CompletedProcess[str]":
     """In a place without any benchmark's data: only generated images are there."""
-    program = "from diw.cli.main import main; main()"
     environment = {
         **os.environ,
+        "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]),
         "DIW_DATA": str(folder / "none"),
         "XDG_CACHE_HOME": str(folder / "cache"),
         "OMP_NUM_THREADS": "1",
     }
     return subprocess.run(
-        [sys.executable, "-c", program, "reproduce", *words],
+        [sys.executable, "-m", "reproduction", *words],
         cwd=folder,
         env=environment,
         text=True,
@@ -112,9 +116,9 @@ def test_a_second_call_trains_nothing_and_writes_the_same(smoke) -> None:
 
 
 def test_kept_results_are_not_trained_again(smoke, tmp_path: Path) -> None:
-    script = Path(__file__).parents[2] / "scripts" / "keep_results.py"
     subprocess.run(
-        [sys.executable, script, smoke[0], tmp_path / "results" / "smoke"],
+        [sys.executable, "-m", "scripts.keep_results", smoke[0], tmp_path / "results" / "smoke"],
+        cwd=ROOT,
         check=True,
         capture_output=True,
     )
@@ -132,15 +136,15 @@ def test_kept_results_are_not_trained_again(smoke, tmp_path: Path) -> None:
 
 
 def test_what_is_finished_is_reported_without_training(tmp_path: Path) -> None:
-    words = ("denoising", "--trials", "2", "--only", "data=cifar-10,noise=0.4s")
-    first = call(tmp_path, *words, "--only", "seed=0", "--jobs", "1")
+    words = ("denoising", "--trials", "2", "--only", "data=cifar-10,noise=0.4s,noise=0.3p")
+    first = call(tmp_path, *words, "--only", "seed=0", "--jobs", "2")
     assert first.returncode == 0, first.stderr
     folder = tmp_path / "runs" / "reproduce" / "smoke"
     before = sorted(path.name for path in (folder / "runs").iterdir())
     (folder / "report.html").unlink()
     done = call(tmp_path, *words, "--finished")
     assert done.returncode == 0, done.stderr
-    assert "1 runs, 1 of them finished before" in done.stderr
+    assert "2 runs, 2 of them finished before" in done.stderr
     assert sorted(path.name for path in (folder / "runs").iterdir()) == before
     assert (folder / "report.html").is_file()
 
@@ -180,35 +184,31 @@ def test_missing_data_are_marked_and_the_command_ends_well(tmp_path: Path) -> No
     ],
 )
 def test_wrong_use_is_one_line_and_exit_code_2(words, message, capsys, monkeypatch) -> None:
-    from diw.cli.main import main
-
     with pytest.raises(SystemExit) as exit_:
-        main(["reproduce", *words])
+        run(reproduce, PROGRAM, list(words))
     assert exit_.value.code == 2
     error = capsys.readouterr().err
+    assert error.startswith("reproduction: ")
     assert message in error
     assert error.count("\n") == 1
 
 
 def test_the_list_names_every_result(capsys) -> None:
-    from diw.cli.main import main
-
     with pytest.raises(SystemExit) as exit_:
-        main(["reproduce", "--list"])
+        run(reproduce, PROGRAM, ["--list"])
     assert exit_.value.code == 0
     out = capsys.readouterr().out
     assert all(f"{name} " in out for name in catalogue())
 
 
-def test_the_page_names_every_result_and_its_commands_are_right() -> None:
-    from diw.cli.reproduce import reproduce
-
-    page = (Path(__file__).parents[2] / "docs" / "reproduce.md").read_text()
+def test_pages_name_every_result_and_their_commands_are_right() -> None:
+    page = (ROOT / "docs" / "reproduce.md").read_text()
     assert all(f"| `{name}` |" in page for name in catalogue())
-    commands = [line.partition("#")[0].split() for line in page.splitlines() if "reproduce" in line]
-    commands = [words for words in commands if words[:2] == ["diw", "reproduce"]]
-    assert len(commands) >= 7
+    pages = [ROOT / "README.md", ROOT / "results" / "README.md", *(ROOT / "docs").glob("*.md")]
+    lines = [line.strip() for path in pages for line in path.read_text().splitlines()]
+    commands = [shlex.split(line, comments=True) for line in lines if line.startswith(PROGRAM)]
+    assert len(commands) >= 20
     for words in commands:
-        context = reproduce.make_context("reproduce", words[2:])
+        context = reproduce.make_context(PROGRAM, words[3:])
         find_experiments(context.params["names"])
         read_filter(context.params["only"])

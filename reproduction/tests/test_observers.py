@@ -11,9 +11,11 @@ from diw.experiments.execute import execute
 from diw.experiments.sources import with_method
 from diw.runs import Recipe, RunSpec
 from diw.training import make_observers
+from reproduction import observers
 from tests.problems import tiny_split, tiny_training
 
 BOTH = ("subsets", "hidden")
+observers.enter()
 
 
 def observed(folder: Path, names: tuple[str, ...]):

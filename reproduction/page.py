@@ -7,9 +7,9 @@ from pathlib import Path
 
 from diw.files import write_text
 from diw.pages import html_page, to_html
-from diw.reports.paper.claims import Verdict
-from diw.reports.paper.tables import SCALE_NOTES, detail_table, matrix_table, metrics_of
-from diw.reports.paper.write import Section
+from reproduction.claims import Verdict
+from reproduction.tables import SCALE_NOTES, detail_table, matrix_table, metrics_of
+from reproduction.write import Section
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 
@@ -40,7 +40,7 @@ def write_page(sections: Sequence[Section], path: Path) -> None:
         f"Reproduction, {scale} scale",
         policy=_POLICY,
         style=_CSS,
-        header=f"""<p class="kicker">diw reproduce</p>
+        header=f"""<p class="kicker">python -m reproduction</p>
 <h1>Dynamic importance weighting, reproduced</h1>
 <p>Fang et al. 2020, ours beside the published numbers. {escape(SCALE_NOTES[scale])}</p>
 <nav aria-label="Results"><ul>{links}</ul></nav>""",

@@ -5,7 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from diw.reports.paper.figures import (
+from diw.runs import Run
+from reproduction.figures import (
     accuracy_curves,
     denoising_curves,
     final_weights,
@@ -14,10 +15,9 @@ from diw.reports.paper.figures import (
     tsne_drawing,
     weight_drawing,
 )
-from diw.reports.paper.results import read_sheet
-from diw.reports.paper.style import CLASSES, METHODS, look
-from diw.runs import Run
-from tests.reports.paper.factory import cell, trials, write_experiment, write_run
+from reproduction.results import read_sheet
+from reproduction.style import CLASSES, METHODS, look
+from reproduction.tests.factory import cell, trials, write_experiment, write_run
 
 matplotlib = pytest.importorskip("matplotlib")
 

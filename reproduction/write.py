@@ -8,13 +8,14 @@ from typing import Any
 
 from diw.files import write_json, write_text
 from diw.pages import to_csv, to_markdown
-from diw.reports.paper.claims import Verdict, verdicts
-from diw.reports.paper.figures import drawings
-from diw.reports.paper.results import Sheet
-from diw.reports.paper.tables import detail_table, matrix_table, metrics_of
-from diw.reports.table import to_latex
+from reproduction.claims import Verdict, verdicts
+from reproduction.figures import drawings
+from reproduction.results import Sheet
+from reproduction.tables import detail_table, matrix_table, metrics_of, to_latex
 
-NO_FIGURES = "figures need matplotlib and scikit-learn; install them with: pip install 'diw[paper]'"
+NO_FIGURES = (
+    "figures need matplotlib and scikit-learn; install them with: pip install --group paper"
+)
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from diw._version import __version__
+from diw import __version__
 from diw.errors import UsageError
-from diw.experiments.catalogue import Experiment, Scale
-from diw.experiments.kept import NEED_ARRAYS
-from diw.experiments.plan import PlannedCell, cell_json, plan
 from diw.files import write_json
-from diw.runs import EXPERIMENT, RunSpec
+from diw.runs import RunSpec
+from reproduction.catalogue import EXPERIMENT, Experiment, Scale
+from reproduction.kept import NEED_ARRAYS
+from reproduction.plan import PlannedCell, cell_json, plan
 
 AXES = {"method": "method", "noise": "shift", "shift": "shift", "data": "data", "seed": "seed"}
 """The axes of `--only`; noise is another name of shift."""
@@ -150,12 +150,12 @@ def _canonical(axis: str, value: str) -> str:
 def provenance(command: Sequence[str]) -> dict[str, str]:
     """What made a result, for whoever repeats it: command, versions, commit and machine.
 
-    Facts by name; an unknown one is empty. `command` comes without the program's name.
+    Facts by name; an unknown one is empty.
     """
     from importlib.metadata import version
 
     return {
-        "command": " ".join(["diw", *command]),
+        "command": " ".join(command),
         "diw": __version__,
         "commit": _commit(Path(__file__).parent),
         "Python": platform.python_version(),

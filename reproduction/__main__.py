@@ -1,88 +1,111 @@
-"""`diw reproduce`: the paper's tables and figures, ours beside theirs."""
+"""`python -m reproduction`: the paper's tables and figures, ours beside theirs."""
 
 import os
 import sys
 from collections.abc import Container, Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from diw.cli.options import (
-    COUNT,
-    device_option,
-    read_device,
-    records_option,
-    say,
-    timeout_option,
-    writable_folder,
-)
+from diw.cli import Tracked, clock, read_device, run, say, show_progress, writable_folder
 from diw.errors import RunError, UsageError
-from diw.runs import EXPERIMENT, RUNS, RunSpec
+from diw.experiments import Stopwatch, try_all
+from diw.pages import show
+from diw.reports import Summary
+from diw.runs import RunSpec
+from reproduction import observers
+from reproduction.catalogue import EXPERIMENT, RUNS, SCALES, catalogue, find_experiments
+from reproduction.kept import forget_restored, kept_records, restore
+from reproduction.order import (
+    Filter,
+    Order,
+    check_filter,
+    order,
+    provenance,
+    read_filter,
+    unique_runs,
+)
+from reproduction.page import write_page
+from reproduction.plan import plan
+from reproduction.results import read_sheet
+from reproduction.tables import matrix_table, metrics_of
+from reproduction.write import Section, read_section, write_sheet
 
-if TYPE_CHECKING:
-    from diw.experiments.reproduce import Filter, Order
+PROGRAM = "python -m reproduction"
 
 EXAMPLES = """
 \b
-Examples:
-  diw reproduce --list                              which results there are
-  diw reproduce all --scale smoke                   every table and figure, in minutes
-  diw reproduce label-noise --scale cpu --dry-run   what would run, and for how long
-  diw reproduce label-noise --scale cpu --jobs 2    the first table on a small machine
-  diw reproduce label-noise --scale cpu --finished  its table so far, while it runs elsewhere
-  diw reproduce ablation --scale paper --only method=diw,noise=0.4s --trials 1
-  diw reproduce all --scale paper --engine dask --scheduler tcp://10.0.0.1:8786
+Examples, from the root of the repository:
+  python -m reproduction --list                              which results there are
+  python -m reproduction all --scale smoke                   all tables and figures, in minutes
+  python -m reproduction label-noise --scale cpu --dry-run   what would run, and for how long
+  python -m reproduction label-noise --scale cpu --jobs 2    the first table on a small machine
+  python -m reproduction label-noise --scale cpu --finished  as far as it is, while it runs
+  python -m reproduction ablation --scale paper --only method=diw,noise=0.4s --trials 1
+  python -m reproduction all --scale paper --engine dask --scheduler tcp://10.0.0.1:8786
 """
 
+COUNT = click.IntRange(min=1)
+FOLDER = click.Path(path_type=Path, file_okay=False)
+option = partial(click.option, show_default=True)
 
-@click.command(epilog=EXAMPLES, short_help="Reproduce the tables and figures of the paper.")
+
+@click.command(epilog=EXAMPLES, context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("names", nargs=-1, metavar="NAME…|all")
-@click.option(
+@option(
     "--scale",
-    type=click.Choice(["smoke", "cpu", "paper"]),
+    type=click.Choice(SCALES),
     default="smoke",
-    show_default=True,
     help="smoke: minutes; its numbers mean nothing. cpu: a night on two cores. "
     "paper: the paper's protocol.",
 )
-@click.option("--trials", type=COUNT, help="Number of seeds.  [default: that of the scale]")
-@click.option(
+@option("--trials", type=COUNT, show_default="that of the scale", help="Number of seeds.")
+@option(
     "--jobs",
     type=COUNT,
     default=os.cpu_count() or 1,
-    help="Runs at the same time.  [default: one per core]",
+    show_default="one per core",
+    help="Runs at the same time.",
 )
-@click.option(
+@option(
     "--only",
     multiple=True,
     metavar="AXIS=VALUE,…",
     help="Run only these: method, noise, data, seed. An axis given twice admits both values.",
 )
-@records_option
-@click.option(
+@option("--out", type=FOLDER, default=Path("runs"), help="Folder for run records.")
+@option(
     "--results",
-    type=click.Path(path_type=Path, file_okay=False),
-    default="results",
-    show_default=True,
+    type=FOLDER,
+    default=Path("results"),
     help="Folder of kept results. A run that it holds is not trained again, unless weights are "
     "needed.",
 )
-@click.option("--dry-run", is_flag=True, help="Print what would run and how long it would take.")
-@click.option("--finished", is_flag=True, help="Train nothing: report the runs that are finished.")
-@click.option("--list", "list_", is_flag=True, help="List the available results.")
-@click.option(
+@option("--dry-run", is_flag=True, help="Print what would run and how long it would take.")
+@option("--finished", is_flag=True, help="Train nothing: report the runs that are finished.")
+@option("--list", "list_", is_flag=True, help="List the available results.")
+@option(
     "--engine",
     type=click.Choice(["local", "dask"]),
     default="local",
-    show_default=True,
     help="This machine, or a dask cluster.",
 )
-@device_option("cpu")
-@click.option(
-    "--scheduler", metavar="ADDRESS", help="Scheduler of the dask cluster, tcp://HOST:PORT."
+@option(
+    "--device",
+    type=click.Choice(["auto", "cpu", "cuda", "mps"]),
+    default="cpu",
+    help="Where the network runs; auto takes the fastest there is.",
 )
-@timeout_option
+@option("--scheduler", metavar="ADDRESS", help="Scheduler of the dask cluster, tcp://HOST:PORT.")
+@option(
+    "--timeout",
+    type=click.FloatRange(min=0),
+    metavar="SECONDS",
+    show_default="wait",
+    help="Give up after waiting so long for another process.",
+)
 def reproduce(
     names: tuple[str, ...],
     scale: Any,
@@ -106,10 +129,6 @@ def reproduce(
     Finished runs are also taken from kept results (--results).
     Cells whose data are missing are marked and do not stop the rest.
     """
-    from diw.experiments.catalogue import find_experiments
-    from diw.experiments.kept import forget_restored, kept_records, restore
-    from diw.experiments.reproduce import check_filter, order, provenance, read_filter
-
     if list_:
         _list()
         return
@@ -132,13 +151,13 @@ def reproduce(
     restored = restore([s for s in specs if s not in trained], folder / RUNS, records)
     if restored:
         click.echo(f"{restored} runs taken from {results}", err=True)
-    made = provenance(sys.argv[1:])
+    made = provenance([*PROGRAM.split(), *sys.argv[1:]])
     for one in orders:
         one.write(folder, made)
     if finished:
         specs = [spec for spec in specs if spec.run(folder / RUNS).finished]
     how = {"jobs": jobs, "scheduler": scheduler, "timeout": timeout}
-    failures = _run(specs, _labels(orders, folder / RUNS), folder / RUNS, **how)
+    failures = _train(specs, _labels(orders, folder / RUNS), folder / RUNS, **how)
     _report(orders, folder)
     if failures:
         first = next(iter(failures.values()))
@@ -146,9 +165,6 @@ def reproduce(
 
 
 def _list() -> None:
-    from diw.experiments.catalogue import SCALES, catalogue
-    from diw.experiments.plan import plan
-
     for experiment in catalogue().values():
         sizes = ", ".join(f"{scale} {len(plan(experiment, scale))}" for scale in SCALES)
         click.echo(f"{experiment.name:18}{experiment.title} ({experiment.source}); cells: {sizes}")
@@ -156,13 +172,9 @@ def _list() -> None:
 
 
 def _tell(
-    orders: "Sequence[Order]", chosen: "Filter", runs: Path, jobs: int, kept: Container[str]
+    orders: Sequence[Order], chosen: Filter, runs: Path, jobs: int, kept: Container[str]
 ) -> None:
     """What would run: by experiment, runs that several share counted with the first."""
-    from diw.cli.progress import clock
-    from diw.experiments.estimate import Stopwatch
-    from diw.experiments.reproduce import unique_runs
-
     watch = Stopwatch()
     counted: set[str] = set()
     total, pending_total = 0.0, 0
@@ -192,7 +204,7 @@ def _tell(
     )
 
 
-def _labels(orders: "Sequence[Order]", runs: Path) -> dict[str, str]:
+def _labels(orders: Sequence[Order], runs: Path) -> dict[str, str]:
     """What each run is called in its first table, by the name of its folder."""
     return {
         spec.run(runs).folder.name: " ".join(
@@ -206,13 +218,9 @@ def _labels(orders: "Sequence[Order]", runs: Path) -> dict[str, str]:
     }
 
 
-def _run(
+def _train(
     specs: Sequence[RunSpec], labels: dict[str, str], runs: Path, **engine: Any
 ) -> dict[str, str]:
-    from diw.cli.progress import Tracked, progress
-    from diw.experiments.grid import try_all
-    from diw.experiments.reproduce import unique_runs
-
     unique = unique_runs(specs, runs)
     done = sum(spec.run(runs).finished for spec in unique.values())
     click.echo(f"{len(unique)} runs, {done} of them finished before", err=True)
@@ -221,20 +229,12 @@ def _run(
         for name, spec in unique.items()
         if not spec.run(runs).finished
     ]
-    with progress(tracked):
-        return try_all(specs, runs, **engine)
+    with show_progress(tracked):
+        return try_all(specs, runs, setup=observers.enter, **engine)
 
 
-def _report(orders: "Sequence[Order]", folder: Path) -> None:
+def _report(orders: Sequence[Order], folder: Path) -> None:
     """Tables, figures and verdicts of these experiments; the page holds earlier ones too."""
-    from diw.experiments.catalogue import catalogue
-    from diw.pages import show
-    from diw.reports.paper.page import write_page
-    from diw.reports.paper.results import read_sheet
-    from diw.reports.paper.tables import matrix_table, metrics_of
-    from diw.reports.paper.write import Section, read_section, write_sheet
-    from diw.reports.summary import Summary
-
     known: dict[Path, Summary] = {}
     named = {one.experiment.name for one in orders}
     sections: list[Section] = []
@@ -257,3 +257,7 @@ def _report(orders: "Sequence[Order]", folder: Path) -> None:
             click.echo(f"\nFiles:   {sheet.folder}")
     write_page(sections, folder / "report.html")
     click.echo(f"Report:  {folder / 'report.html'}")
+
+
+if __name__ == "__main__":
+    run(reproduce, PROGRAM)

@@ -5,14 +5,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from diw.experiments.catalogue import catalogue
-from diw.experiments.plan import cell_json, plan
 from diw.pages import to_markdown
-from diw.reports.paper.claims import KINDS, Verdict, verdicts
-from diw.reports.paper.results import concentration, denoising, read_sheet
-from diw.reports.paper.tables import matrix_table
 from diw.runs import Run
-from tests.reports.paper.factory import cell, published, trials, write_experiment, write_run
+from reproduction.catalogue import catalogue
+from reproduction.claims import KINDS, Verdict, verdicts
+from reproduction.plan import cell_json, plan
+from reproduction.results import concentration, denoising, read_sheet
+from reproduction.tables import matrix_table
+from reproduction.tests.factory import cell, published, trials, write_experiment, write_run
 
 
 def judge(folder: Path, cells: list, **claim: object) -> Verdict:
@@ -178,7 +178,7 @@ def test_denoising_is_read_from_the_last_epoch(tmp_path: Path) -> None:
 
 def test_published_weights_against_weights_of_one(tmp_path: Path, monkeypatch) -> None:
     """In the paper DIW's RMSE beats weights of one and its MAE does not, at either ratio."""
-    monkeypatch.setattr("diw.experiments.plan.find", lambda _: None)
+    monkeypatch.setattr("reproduction.plan.find", lambda _: None)
     experiment = catalogue()["weight-distance"]
     runs = tmp_path / "runs"
     cells = [cell_json(c) for c in plan(experiment, "paper")]
@@ -198,7 +198,7 @@ def test_published_weights_against_weights_of_one(tmp_path: Path, monkeypatch) -
 
 
 def test_nothing_is_claimed_without_runs(tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr("diw.experiments.plan.find", lambda _: None)
+    monkeypatch.setattr("reproduction.plan.find", lambda _: None)
     for name, experiment in catalogue().items():
         cells = [cell_json(c) for c in plan(experiment, "paper")]
         folder = write_experiment(

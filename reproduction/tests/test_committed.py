@@ -10,9 +10,9 @@ from statistics import mean
 
 import pytest
 
-from diw.experiments.kept import rows_of
+from reproduction.kept import rows_of
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 KEPT = sorted((ROOT / "results").glob("*/*/records.json"))
 ACCURACY = {"accuracy %": 1, "accuracy % of the last ten epochs": 10}
 """How many epochs, from the last one back, each measure of a table is the mean of."""
@@ -32,7 +32,7 @@ def name_of(path: Path) -> str:
 def test_a_result_says_what_made_it(path: Path) -> None:
     numbers = json.loads((path.parent / f"{path.parent.name}.json").read_text(encoding="utf-8"))
     made = numbers["made"]
-    assert made["command"].startswith("diw reproduce ")
+    assert made["command"].startswith(("diw reproduce ", "python -m reproduction "))
     assert made["commit"]
     assert "dirty" not in made["commit"]
     assert made["processor"]

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from diw.reports.paper.page import write_page
-from diw.reports.paper.results import read_sheet
-from diw.reports.paper.write import read_section, write_sheet
+from reproduction.page import write_page
+from reproduction.results import read_sheet
+from reproduction.write import read_section, write_sheet
 
 
 def test_files_and_page(folder: Path) -> None:
@@ -15,7 +15,7 @@ def test_files_and_page(folder: Path) -> None:
     page = (folder / "report.html").read_text()
     assert "About &lt;it&gt;." in page
     assert "<strong>88.29 (0.18)</strong>" in page
-    assert "diw reproduce test" in page
+    assert "python -m reproduction test" in page
     before = (folder / "report.html").read_bytes()
     again = read_section(read_sheet(folder))
     assert again is not None

@@ -7,7 +7,13 @@ import pytest
 
 from diw.data import BENCHMARKS
 from diw.errors import UsageError
-from diw.experiments.catalogue import (
+from diw.methods import methods
+from diw.models.factory import MODELS
+from diw.runs import Recipe, RunSpec
+from diw.shifts import parse_shift
+from diw.training import OBSERVERS
+from reproduction import observers
+from reproduction.catalogue import (
     SCALES,
     Place,
     Rule,
@@ -16,13 +22,9 @@ from diw.experiments.catalogue import (
     find_experiments,
     published,
 )
-from diw.experiments.plan import base_spec, plan
-from diw.methods import methods
-from diw.models.factory import MODELS
-from diw.runs import Recipe, RunSpec
-from diw.shifts import parse_shift
-from diw.training import OBSERVERS
+from reproduction.plan import base_spec, plan
 
+observers.enter()
 NAMES = list(catalogue())
 PAPER = [name for name in NAMES if catalogue()[name].source.startswith("Fang")]
 
@@ -76,7 +78,7 @@ def test_a_protocol_leaves_nothing_of_the_recipe_to_defaults(name: str) -> None:
 
 
 def test_a_method_that_needs_a_package_is_marked_without_it(monkeypatch) -> None:
-    monkeypatch.setattr("diw.experiments.plan.find_spec", lambda _: None)
+    monkeypatch.setattr("reproduction.plan.find_spec", lambda _: None)
     states = {cell.entry.label: cell.state for cell in plan(catalogue()["solver"], "smoke")}
     assert states.pop("stopped by cvxopt") == "absent"
     assert set(states.values()) == {"planned"}
@@ -165,7 +167,7 @@ def test_the_papers_class_prior_protocol() -> None:
 
 def test_trials_of_all_methods_share_data_noise_and_initialisation(monkeypatch) -> None:
     """Paired by construction: what decides them is the same in every method's spec."""
-    monkeypatch.setattr("diw.experiments.plan.find", lambda _: "here")
+    monkeypatch.setattr("reproduction.plan.find", lambda _: "here")
     own = {"method", "method_fields", "observe", "seed"}
     for name in ("label-noise", "ablation", "class-prior"):
         settings: dict = {}
@@ -180,7 +182,7 @@ def test_trials_of_all_methods_share_data_noise_and_initialisation(monkeypatch) 
 
 
 def test_results_share_runs_and_what_they_observe(monkeypatch, tmp_path) -> None:
-    monkeypatch.setattr("diw.experiments.plan.find", lambda _: "here")
+    monkeypatch.setattr("reproduction.plan.find", lambda _: "here")
     table = {
         (cell.data, cell.shift, cell.entry.label): cell.specs
         for cell in plan(catalogue()["label-noise"], "paper")
@@ -214,7 +216,7 @@ def test_rivals_are_compared_with_the_runs_of_the_default() -> None:
 
 
 def test_missing_data_are_marked_and_only_smoke_generates_images(monkeypatch) -> None:
-    monkeypatch.setattr("diw.experiments.plan.find", lambda _: None)
+    monkeypatch.setattr("reproduction.plan.find", lambda _: None)
     for scale in ("cpu", "paper"):
         cells = plan(catalogue()["label-noise"], scale)
         assert {cell.state for cell in cells} == {"no data"}
@@ -223,7 +225,7 @@ def test_missing_data_are_marked_and_only_smoke_generates_images(monkeypatch) ->
     for cell in plan(catalogue()["label-noise"], "smoke"):
         assert cell.synthetic
         assert all(spec.synthetic_ok for spec in cell.specs)
-    monkeypatch.setattr("diw.experiments.plan.find", lambda _: "here")
+    monkeypatch.setattr("reproduction.plan.find", lambda _: "here")
     real = plan(catalogue()["label-noise"], "smoke")[0]
     assert not real.synthetic
     assert not any(spec.synthetic_ok for spec in real.specs)
