@@ -89,6 +89,6 @@ def test_a_failure_midway_leaves_the_old_file(tmp_path: Path) -> None:
         raise OSError("disk")
 
     with pytest.raises(OSError, match="disk"):
-        write_predictions(tmp_path / "p.csv", failing(), CLASSES)
+        write_predictions(tmp_path / "p.csv", failing(), CLASSES, force=True)
     assert [path.name for path in tmp_path.iterdir()] == ["p.csv"]
     assert (tmp_path / "p.csv").read_text() == "old"

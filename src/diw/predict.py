@@ -24,8 +24,9 @@ from torch import nn
 
 from diw.data import Dataset, Encoding, FileRows, Inputs, Note, read_like
 from diw.errors import UsageError, one_line
-from diw.files import plain_text, replacing, write_json
+from diw.files import plain_text, write_json
 from diw.models import MODELS, make_model
+from diw.outputs import creating
 from diw.runs import Run
 from diw.step.probe import outputs_in_pieces
 from diw.step.rows import Unlabelled
@@ -208,6 +209,8 @@ def write_predictions(
     batches: Iterable[Probabilities],
     classes: Sequence[str],
     names: Sequence[str] | None = None,
+    *,
+    force: bool = False,
 ) -> NDArray[np.int64]:
     """Write predictions to a file, in the format of its ending, and count them.
 
@@ -216,6 +219,7 @@ def write_predictions(
         batches: Probabilities (b, classes) in the order of the rows.
         classes: Class names by class number.
         names: One file name per row, if rows have names.
+        force: Whether a file that diw did not make is replaced.
 
     Returns:
         (classes,) how often each class was predicted.
@@ -235,7 +239,7 @@ def write_predictions(
             start = stop
 
     header = [*(["file"] if names is not None else []), "label", *(f"p_{name}" for name in classes)]
-    with replacing(path) as temporary:
+    with creating(path, force=force) as temporary:
         _WRITERS[path.suffix.lower()](temporary, counted(), header, classes)
     return counts
 

@@ -1,5 +1,7 @@
 """The command as a user meets it: exit codes, one-line errors, no torch for --help."""
 
+import io
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -8,6 +10,7 @@ import pytest
 
 from diw._version import __version__
 from diw.cli.main import VERBS, main
+from tests.own_data import TRAIN, refused, write_csv, write_images
 
 
 def run(*arguments: str, capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str]:
@@ -102,6 +105,39 @@ def test_unknown_verb(capsys) -> None:
     code, _, error = run("comparee", capsys=capsys)
     assert code == 2
     assert "comparee" in error
+
+
+def test_names_and_labels_of_any_script_on_any_terminal(tmp_path: Path, monkeypatch) -> None:
+    """What a terminal cannot show is written as its number, after training too."""
+    monkeypatch.chdir(tmp_path)
+    text = write_csv(Path("größe.csv"), 60, 1).read_text()
+    Path("größe.csv").write_text(text.replace("broken", "kaputt→").replace("ok", "良い"), "utf-8")
+    rows = "rows:" + ",".join(map(str, range(16)))
+    train = [*TRAIN, "--data", "größe.csv", "--label", "status", "--trusted", rows]
+    for encoding in ("cp1252", "ascii", "utf-8"):
+        said = [io.TextIOWrapper(io.BytesIO(), encoding=encoding) for _ in "oe"]
+        monkeypatch.setattr(sys, "stdout", said[0])
+        monkeypatch.setattr(sys, "stderr", said[1])
+        for call in ([*train, "--out", "modèle"], ["evaluate", "modèle", "größe.csv"]):
+            with pytest.raises(SystemExit) as exit:
+                main(call)
+            assert exit.value.code == 0
+        said[0].flush()
+        shown = "良い" if encoding == "utf-8" else r"\u826f\u3044"
+        assert shown.encode() in said[0].buffer.getvalue()
+
+
+@pytest.mark.parametrize("name", [b"photos/\xff\xfe/1.png", b"photos/pole/\xff.png", b"\xff"])
+def test_a_name_that_is_no_text_is_refused_before_anything_is_written(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_images(Path("photos"), 6, 1)
+    place = Path(os.fsdecode(name))
+    place.parent.mkdir(exist_ok=True)
+    (Path("photos/bar/1.png") if place.suffix else Path("photos")).rename(place)
+    data = "photos" if place.suffix else os.fsdecode(name)
+    line = refused(*TRAIN, "--data", data, "--trusted", "rows:0,1,2,3,6,7,8", "--out", "m")
+    assert line.endswith("this name is not UTF-8; rename it")
+    assert not Path("m").exists()
 
 
 SIGNALLED = """

@@ -93,7 +93,7 @@ def test_same_records_same_bytes(runs: list[Run], tmp_path: Path) -> None:
     write_report(compare_runs(runs), tmp_path / "a.html")
     write_report(compare_runs(reversed(runs)), tmp_path / "b.html")
     assert (tmp_path / "a.html").read_bytes() == (tmp_path / "b.html").read_bytes()
-    assert sorted(p.name for p in tmp_path.glob("*")) == ["a.html", "b.html", "runs"]
+    assert sorted(p.name for p in tmp_path.glob("[!.]*")) == ["a.html", "b.html", "runs"]
 
 
 def test_nothing_from_a_spec_becomes_markup(tmp_path: Path) -> None:

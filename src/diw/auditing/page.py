@@ -13,7 +13,7 @@ import numpy as np
 from diw.auditing.result import Audit
 from diw.auditing.samples import NOTHING, Origin, Samples
 from diw.errors import UsageError
-from diw.files import write_text
+from diw.outputs import create_text
 from diw.pages import (
     Cell,
     Column,
@@ -42,7 +42,13 @@ TESTS = {
 }
 
 
-def write_audit(found: Audit, folder: Path, *, top: int = 500, samples: bool = True) -> None:
+SUSPECTS, PAGE = FILES = ("suspects.csv", "audit.html")
+"""What is written of an audit."""
+
+
+def write_audit(
+    found: Audit, folder: Path, *, top: int = 500, samples: bool = True, force: bool = False
+) -> None:
     """Write `suspects.csv` and `audit.html` into a folder that exists.
 
     Args:
@@ -50,9 +56,10 @@ def write_audit(found: Audit, folder: Path, *, top: int = 500, samples: bool = T
         folder: Where to.
         top: How many samples are in the page, worst first.
         samples: Whether images and rows are in it, or only their names.
+        force: Whether files that diw did not make are replaced.
     """
-    write_text(folder / "suspects.csv", found.to_csv())
-    write_text(folder / "audit.html", render(found, top, samples=samples))
+    create_text(folder / SUSPECTS, found.to_csv(), force=force)
+    create_text(folder / PAGE, render(found, top, samples=samples), force=force)
 
 
 def render(found: Audit, top: int = 500, *, samples: bool = True) -> str:

@@ -4,16 +4,7 @@ from pathlib import Path
 
 import click
 
-from diw.cli.options import (
-    COUNT,
-    FOLDER,
-    device_option,
-    json_option,
-    model_options,
-    read_device,
-    writable_folder,
-    write_results,
-)
+from diw.cli.options import COUNT, FOLDER, PATH, Network, Results, takes
 from diw.runs import find_run
 
 EXAMPLES = """
@@ -26,10 +17,12 @@ Examples:
 """
 
 TOP = 500
+DOUBTFUL = "doubtful-trusted.csv"
+"""Not `trusted.csv`, which is how people call the file that they give."""
 
 
 @click.command(epilog=EXAMPLES)
-@click.argument("run", type=click.Path(path_type=Path))
+@click.argument("run", type=PATH)
 @click.option("--out", type=FOLDER, required=True, help="Folder for suspects.csv and audit.html.")
 @click.option(
     "--top", type=COUNT, default=TOP, show_default=True, help="Samples in the page, worst first."
@@ -40,37 +33,33 @@ TOP = 500
     show_default=True,
     help="Put the images or rows themselves into the page.",
 )
-@device_option()
-@model_options
-@json_option
+@takes
 def audit(
     run: Path,
     out: Path,
     top: int,
     samples: bool,
-    device: str,
-    model: str | None,
-    trust_model: bool,
-    json_file: Path | None,
+    network: Network,
+    results: Results,
 ) -> None:
     """Find training labels that look wrong.
 
     RUN is a run of `diw train` or `diw compare`; its data are read again. OUT gets suspects.csv
-    (file and row, given and suggested label, score), trusted.csv if trusted labels are doubtful,
-    and audit.html, a page to look at suspects and to mark each as wrong, right or to be dropped.
-    The page saves corrections.csv, which `diw train --corrections` applies.
+    (file and row, given and suggested label, score), doubtful-trusted.csv if trusted labels are
+    doubtful, and audit.html, a page to look at suspects and to mark each as wrong, right or to be
+    dropped. The page saves corrections.csv, which `diw train --corrections` applies.
     """
     from diw.auditing.audits import audit as audit_labels
-    from diw.auditing.page import write_audit
-    from diw.files import write_text
+    from diw.auditing.page import PAGE, SUSPECTS, write_audit
+    from diw.outputs import create_text
 
-    found = find_run(run)
-    result = audit_labels(found, device=read_device(device), model=model, trust_model=trust_model)
-    folder = writable_folder(out, "out")
-    write_audit(result, folder, top=top, samples=samples)
+    found, force = find_run(run), results.force
+    folder = results.outputs(runs=[found]).folder(out, SUSPECTS, PAGE, DOUBTFUL)
+    result = audit_labels(found, **network.given)
+    write_audit(result, folder, top=top, samples=samples, force=force)
     doubtful, trusted = len(result.doubtful), int(result.trusted.sum())
     if doubtful:
-        write_text(folder / "trusted.csv", result.to_csv(doubtful=True))
+        create_text(folder / DOUBTFUL, result.to_csv(doubtful=True), force=force)
     summary = {
         "run": str(found.folder),
         "rows": len(result.order),
@@ -93,6 +82,6 @@ def audit(
         click.echo(
             f"{doubtful:,} of {trusted:,} trusted labels are doubtful, too: check them first"
         )
-    names = ["suspects.csv", "audit.html", *(["trusted.csv"] if doubtful else [])]
+    names = [SUSPECTS, PAGE, *([DOUBTFUL] if doubtful else [])]
     click.echo("\n".join(str(folder / name) for name in names))
-    write_results(json_file, summary)
+    results.write(summary)

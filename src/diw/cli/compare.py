@@ -1,25 +1,28 @@
 """`diw compare`: train several methods on the same shifted data and compare them."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from diw.cli.options import (
     COUNT,
-    json_option,
+    FOLDER,
+    SEED,
+    SIMULATED,
+    Results,
+    Setting,
+    Shown,
+    Waiting,
+    option,
     read_fields,
-    records_option,
-    samples_option,
     say,
     say_audit,
-    timeout_option,
-    writable_folder,
-    write_results,
+    takes,
 )
-from diw.cli.setting import read_setting, say_time, setting_options
+from diw.cli.progress import say_time
 from diw.errors import UsageError
 from diw.runs import Run, RunSpec
 from diw.runs.spec import DEFAULT_METHOD
@@ -27,9 +30,6 @@ from diw.runs.spec import DEFAULT_METHOD
 if TYPE_CHECKING:
     from diw.auditing import Audit
     from diw.reports.comparison import Comparison
-
-SIMULATED = "symmetric:0.4"
-"""What is done to data sets with a name where no shift is named."""
 
 EXAMPLES = """
 \b
@@ -42,51 +42,38 @@ Examples:
 """
 
 
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What `diw compare` can be told."""
+
+    methods: str = option(
+        f"uniform,random,{DEFAULT_METHOD}", "Names separated by commas, or all; see `diw methods`."
+    )
+    seeds: int = option(2, "Number of seeds.", kind=COUNT)
+    seed: int = option(0, "First seed.", kind=SEED)
+    setting: Setting
+    jobs: int = option(2, "Runs at the same time.", kind=COUNT)
+    out: Path = option(Path("runs"), "Folder for run records.", kind=FOLDER)
+    fresh: bool = option(False, "Discard earlier runs of this comparison.")
+    settings: tuple[str, ...] = option(
+        (),
+        "Set a field of a method; may be given more than once.",
+        "--set",
+        metavar="METHOD.FIELD=VALUE",
+    )
+    learners: bool = option(
+        True,
+        "With a table of your own, also score scikit-learn's learners on the same rows.",
+        "--learners/--no-learners",
+    )
+    shown: Shown
+    waiting: Waiting
+    results: Results
+
+
 @click.command(epilog=EXAMPLES)
-@click.option(
-    "--methods",
-    default=f"uniform,random,{DEFAULT_METHOD}",
-    show_default=True,
-    help="Names separated by commas, or all; see `diw methods`.",
-)
-@click.option("--seeds", type=COUNT, default=2, show_default=True, help="Number of seeds.")
-@click.option(
-    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="First seed."
-)
-@setting_options(shift=SIMULATED)
-@click.option("--jobs", type=COUNT, default=2, show_default=True, help="Runs at the same time.")
-@records_option
-@click.option("--fresh", is_flag=True, help="Discard earlier runs of this comparison.")
-@click.option(
-    "--set",
-    "settings",
-    multiple=True,
-    metavar="METHOD.FIELD=VALUE",
-    help="Set a field of a method; may be given more than once.",
-)
-@click.option(
-    "--learners/--no-learners",
-    default=True,
-    show_default=True,
-    help="With a table of your own, also score scikit-learn's learners on the same rows.",
-)
-@samples_option
-@timeout_option
-@json_option
-def compare(
-    methods: str,
-    seeds: int,
-    seed: int,
-    jobs: int,
-    out: Path,
-    fresh: bool,
-    settings: tuple[str, ...],
-    learners: bool,
-    samples: bool,
-    timeout: float | None,
-    json_file: Path | None,
-    **setting: Any,
-) -> None:
+@takes
+def compare(options: Options) -> None:
     """Train methods on the same shifted data and compare them.
 
     Without options: LeNet-5 on 10,000 Fashion-MNIST images of which 40% have a
@@ -94,24 +81,29 @@ def compare(
     weighting, for two seeds. Finished runs are found again; interrupted ones
     go on where they stopped.
     """
+    from diw.auditing.page import FILES as AUDIT_FILES
     from diw.experiments.execute import discard
     from diw.experiments.sources import with_method
+    from diw.reports.learners import FILE as LEARNERS
+    from diw.reports.page import AUDIT
 
-    names, fields = _methods(methods), read_fields(settings)
+    names, fields = _methods(options.methods), read_fields(options.settings)
     _check_fields(names, fields)
-    base = read_setting(seed=seed, simulated=SIMULATED, **setting)
+    base = options.setting.spec(seed=options.seed, simulated=SIMULATED)
     specs = [
         replace(with_method(base, name, fields.get(name)), seed=trial)
-        for trial in range(seed, seed + seeds)
+        for trial in range(options.seed, options.seed + options.seeds)
         for name in names
     ]
-    folder = writable_folder(out, "out") / "compare"
-    if fresh:
+    outputs = options.results.outputs(*map(Path, base.files))
+    folder = outputs.folder(options.out / "compare", "report.html", LEARNERS)
+    if (folder / AUDIT).is_dir():
+        outputs.folder(folder / AUDIT, *AUDIT_FILES)
+    if options.fresh:
         for spec in specs:
-            discard(spec.run(folder), timeout)
-    _run(specs, folder, jobs, timeout)
-    runs = [spec.run(folder) for spec in specs]
-    _report(base, runs, folder, json_file, learners=learners, samples=samples)
+            discard(spec.run(folder), options.waiting.timeout)
+    _run(specs, folder, options)
+    _report(base, [spec.run(folder) for spec in specs], folder, options)
 
 
 def _methods(methods: str) -> list[str]:
@@ -133,31 +125,23 @@ def _check_fields(names: list[str], fields: dict[str, dict[str, str]]) -> None:
         make(method, fields[method])
 
 
-def _run(specs: Sequence[RunSpec], folder: Path, jobs: int, timeout: float | None) -> None:
+def _run(specs: Sequence[RunSpec], folder: Path, options: Options) -> None:
     from diw.cli.progress import Tracked, show_progress
     from diw.experiments.grid import run_all
     from diw.experiments.sources import load_split
 
     pending = [spec for spec in specs if not spec.run(folder).finished]
     scored_on = load_split(pending[0]).scored_on if pending else ""
-    say_time(pending, jobs=jobs)
+    say_time(pending, jobs=options.jobs)
     tracked = [
         Tracked(s.run(folder), f"{s.method} seed {s.seed}", s.recipe.epochs, scored_on)
         for s in pending
     ]
     with show_progress(tracked):
-        run_all(specs, folder, jobs=jobs, timeout=timeout)
+        run_all(specs, folder, jobs=options.jobs, timeout=options.waiting.timeout)
 
 
-def _report(
-    base: RunSpec,
-    runs: list[Run],
-    folder: Path,
-    json_file: Path | None,
-    *,
-    learners: bool,
-    samples: bool,
-) -> None:
+def _report(base: RunSpec, runs: list[Run], folder: Path, options: Options) -> None:
     from functools import cache
 
     from diw.auditing.audits import own_audit
@@ -167,24 +151,26 @@ def _report(
     from diw.reports.page import write_report
     from diw.reports.summary import remark, results_json
 
+    samples, results = options.shown.samples, options.results
     (comparison,) = compare_runs(runs)  # they share their setting
     show(compare_table(comparison))
     say(filter(None, map(remark, comparison.trials)))
     audit = cache(own_audit)  # of each run at most once
-    others = _learners(comparison, audit) if learners else {}
+    others = _learners(comparison, audit) if options.learners else {}
     if others:
         click.echo()
         show(learners_table(comparison, others))
-        keep_learners(comparison, others, folder)
+        keep_learners(comparison, others, folder, force=results.force)
     found = audit(comparison.audited)
-    write_report([comparison], folder / "report.html", [others], found, samples=samples)
-    click.echo(f"\nReport:  {folder / 'report.html'}\nRecords: {folder}")
+    page = folder / "report.html"
+    write_report([comparison], page, [others], found, samples=samples, force=results.force)
+    click.echo(f"\nReport:  {page}\nRecords: {folder}")
     say_audit(found, folder, samples=samples)
     shared = {k: v for k, v in base.as_json().items() if not k.startswith("method")}
     shared["seeds"] = sorted({run.spec.seed for run in runs})
     summaries = {trial.run.folder: trial for trial in comparison.trials}
-    results = results_json(shared, [summaries[run.folder] for run in runs])
-    write_results(json_file, {**results, "learners": others} if others else results)
+    content = results_json(shared, [summaries[run.folder] for run in runs])
+    results.write({**content, "learners": others} if others else content)
 
 
 def _learners(

@@ -1,11 +1,10 @@
 """`diw data`: known data sets, where they are, and whether their files are the published ones."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from diw.cli.options import json_option, write_results
+from diw.cli.options import Results, takes
 
 if TYPE_CHECKING:
     from diw.data import Benchmark
@@ -20,9 +19,9 @@ Examples:
 
 
 @click.group(invoke_without_command=True, epilog=EXAMPLES)
-@json_option
+@takes
 @click.pass_context
-def data(context: click.Context, json_file: Path | None) -> None:
+def data(context: click.Context, results: Results) -> None:
     """List the data sets, fetch them, check them.
 
     They are looked for in $DIW_DATA, in the cache folder and in
@@ -34,6 +33,7 @@ def data(context: click.Context, json_file: Path | None) -> None:
     from diw.data import BENCHMARKS
     from diw.data.benchmarks.files import roots
 
+    results.outputs()
     listing = [_embedded(), *map(_state, BENCHMARKS.values())]
     for entry in listing:
         click.echo(f"{entry['name']:15}{entry['state']:11}{entry['title']}")
@@ -41,31 +41,33 @@ def data(context: click.Context, json_file: Path | None) -> None:
             f"{'':15}{entry['folder'] or 'not here; get it with: diw data fetch ' + entry['name']}"
         )
     click.echo(f"looked in: {', '.join(map(str, roots()))}")
-    write_results(json_file, listing)
+    results.write(listing)
 
 
 @data.command()
 @click.argument("name")
-@json_option
-def fetch(name: str, json_file: Path | None) -> None:
+@takes
+def fetch(name: str, results: Results) -> None:
     """Download data set NAME from its official address, unless it is already here and intact."""
     from diw.data import get_benchmark
     from diw.data.benchmarks.files import fetch as fetch_benchmark
 
+    results.outputs()
     folder = fetch_benchmark(get_benchmark(name), progress=True)
     click.echo(f"{name}: verified in {folder}")
-    write_results(json_file, {"name": name, "folder": str(folder), "state": "verified"})
+    results.write({"name": name, "folder": str(folder), "state": "verified"})
 
 
 @data.command()
 @click.argument("name")
-@json_option
-def check(name: str, json_file: Path | None) -> None:
+@takes
+def check(name: str, results: Results) -> None:
     """Compare every file of data set NAME with its published checksum."""
     from diw.data import find, get_benchmark
     from diw.data.benchmarks.files import check_folder
     from diw.errors import RunError
 
+    results.outputs()
     benchmark = get_benchmark(name)
     folder = find(benchmark)
     if folder is None:
@@ -74,8 +76,7 @@ def check(name: str, json_file: Path | None) -> None:
     for file, state in states.items():
         click.echo(f"{folder / file}: {state}")
     wrong = [file for file, state in states.items() if state != "verified"]
-    write_results(
-        json_file,
+    results.write(
         {
             "name": name,
             "folder": str(folder),

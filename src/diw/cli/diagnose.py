@@ -4,13 +4,7 @@ from pathlib import Path
 
 import click
 
-from diw.cli.options import (
-    encoding_option,
-    json_option,
-    say_notes,
-    verbose_option,
-    write_results,
-)
+from diw.cli.options import SEED, Data, Reading, Results, takes
 
 EXAMPLES = """
 \b
@@ -25,30 +19,10 @@ MANY = 20
 
 
 @click.command(epilog=EXAMPLES)
-@click.option("--data", default="embedded", show_default=True, help="As for `diw train`.")
-@click.option(
-    "--trusted",
-    default="500",
-    show_default=True,
-    metavar="N|N/class|FILE|rows:…",
-    help="Trusted samples, as for `diw train`.",
-)
-@click.option("--label", metavar="COLUMN", help="Column or array with the labels.")
 @click.option("--shift", default="none", show_default=True, help="A simulated shift, to try it.")
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed.")
-@encoding_option
-@verbose_option
-@json_option
-def diagnose(
-    data: str,
-    trusted: str,
-    label: str | None,
-    shift: str,
-    seed: int,
-    text_encoding: str | None,
-    verbose: bool,
-    json_file: Path | None,
-) -> None:
+@click.option("--seed", type=SEED, default=0, show_default=True, help="Seed.")
+@takes
+def diagnose(shift: str, seed: int, source: Data, reading: Reading, results: Results) -> None:
     """Say which shift it is, if any: wrong labels, other class shares, other inputs.
 
     Tests by permutation of inputs (MMD), class shares, and how well labels fit (losses of a quick,
@@ -63,10 +37,17 @@ def diagnose(
     from diw.data.split import make_split, parse_trusted
     from diw.pages import show
 
-    chosen = parse_trusted(trusted)
+    chosen = parse_trusted(source.trusted)
     file = chosen if isinstance(chosen, Path) else None
-    bundle = load(data, trusted=file, label=label, text_encoding=text_encoding, progress=True)
-    say_notes(bundle.notes, verbose)
+    results.outputs(*(Path(name) for name in (source.data, file) if name and Path(name).exists()))
+    bundle = load(
+        source.data,
+        trusted=file,
+        label=source.label,
+        text_encoding=reading.text_encoding,
+        progress=True,
+    )
+    reading.say(bundle.notes)
     # Nothing is scored: any test set keeps trusted rows from being held out for it.
     split = make_split(
         replace(bundle, test=bundle.test or bundle.train),
@@ -83,4 +64,4 @@ def diagnose(
         show(ratios_table(found))
         click.echo("\nWhich labels were given for which classes, in per cent:\n")
         show(transitions_table(found))
-    write_results(json_file, found.as_json())
+    results.write(found.as_json())

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from diw.cli.options import NetworkOptions, json_option, network_options, say_notes, write_results
+from diw.cli.options import PATH, Forward, Results, takes
 from diw.errors import UsageError
 from diw.pages import Cell, Column, Table, make_table, number_cell, show, text_cell
 from diw.runs import Run, find_run
@@ -30,13 +30,12 @@ WIDTH = 80
 
 
 @click.command(epilog=EXAMPLES)
-@click.argument("run", type=click.Path(path_type=Path))
-@click.argument("file", type=click.Path(path_type=Path), required=False)
+@click.argument("run", type=PATH)
+@click.argument("file", type=PATH, required=False)
 @click.option("--label", metavar="COLUMN", help="Labels, if not named as in training.")
-@network_options
-@json_option
+@takes
 def evaluate(
-    run: Path, file: Path | None, label: str | None, json_file: Path | None, network: NetworkOptions
+    run: Path, file: Path | None, label: str | None, results: Results, forward: Forward
 ) -> None:
     """Print accuracy, accuracy per class and the confusion matrix.
 
@@ -47,21 +46,24 @@ def evaluate(
     if file is None and label is not None:
         raise UsageError("label: goes with a FILE; the run's own test data have their labels")
     found = find_run(run)
-    predictor = network.predictor(found)
+    results.outputs(*([file] if file is not None else []), runs=[found])
+    predictor = forward.network.predictor(found)
     if file is None:
         data, source = _own_test(found)
     else:
-        data, notes = predictor.read_labelled(file, label, text_encoding=network.text_encoding)
+        data, notes = predictor.read_labelled(
+            file, label, text_encoding=forward.reading.text_encoding
+        )
         source = str(file)
-        say_notes(notes, network.verbose)
-    scores = predictor.score(data, network.batch_size)
+        forward.reading.say(notes)
+    scores = predictor.score(data, forward.batch_size)
     click.echo(f"{source}: {scores.rows:,} rows")
     click.echo(f"accuracy           {100 * scores.accuracy:.2f}%")
     click.echo(f"balanced accuracy  {100 * scores.balanced_accuracy:.2f}%\n")
     show(class_table(scores))
     click.echo()
     show(confusion_table(scores))
-    write_results(json_file, {"run": str(found.folder), "data": source, **scores.as_json()})
+    results.write({"run": str(found.folder), "data": source, **scores.as_json()})
 
 
 def _own_test(run: Run) -> "tuple[Dataset, str]":

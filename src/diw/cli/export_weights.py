@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from diw.cli.options import FILE, device_option, read_device, writable_file
+from diw.cli.options import FILE, PATH, Network, Results, takes
 from diw.errors import UsageError
 from diw.runs import find_run
 
@@ -16,11 +16,10 @@ Examples:
 
 
 @click.command("export-weights", epilog=EXAMPLES)
-@click.argument("run", type=click.Path(path_type=Path))
+@click.argument("run", type=PATH)
 @click.option("--out", type=FILE, required=True, help="A .csv file.")
-@click.option("--model", metavar="MODULE:FACTORY", help="The network, if it is one of your own.")
-@device_option()
-def export_weights(run: Path, out: Path, model: str | None, device: str) -> None:
+@takes
+def export_weights(run: Path, out: Path, network: Network, results: Results) -> None:
     """Write weight, given and predicted label of every training row, and the suspects.
 
     RUN is a run of `diw train` or `diw compare`. Rows are named as you know them: by
@@ -35,21 +34,24 @@ def export_weights(run: Path, out: Path, model: str | None, device: str) -> None
 
     from diw.auditing.audits import audit
     from diw.experiments.exporting import training_rows
-    from diw.files import plain_text, replacing
-    from diw.predict import Predictor
+    from diw.files import plain_text
+    from diw.outputs import creating
     from diw.reports.summary import settled_weights
 
     if out.suffix.lower() != ".csv":
         raise UsageError(f"out: cannot write {out.name}; choose a .csv file")
-    writable_file(out, "out")
     found = find_run(run)
-    predictor = Predictor.load(found, read_device(device), model=model)
+    results.outputs(runs=[found]).file(out)
+    predictor = network.predictor(found)
     if not len(found.ledger()):
         raise UsageError(f"{found.folder}: {found.spec.method} trains on trusted rows alone")
     weights = settled_weights(found)
-    suspects = audit(found, device=read_device(device), model=model).droppable
+    suspects = audit(found, **network.given).droppable
     count = 0
-    with replacing(out) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
+    with (
+        creating(out, force=results.force) as new,
+        new.open("w", encoding="utf-8", newline="") as file,
+    ):
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(["file", "row", "weight", "label", "predicted", "suspect"])
         for place, row in enumerate(training_rows(found, predictor)):
@@ -60,3 +62,4 @@ def export_weights(run: Path, out: Path, model: str | None, device: str) -> None
             writer.writerow([*cells, int(suspects[place])])
             count += 1
     click.echo(f"{count:,} rows to {out}")
+    results.write({"run": str(found.folder), "rows": count, "suspects": int(suspects.sum())})

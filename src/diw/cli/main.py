@@ -1,5 +1,6 @@
 """The entry point: finds the verb, and turns failures into one line and an exit code."""
 
+import io
 import os
 import sys
 from importlib import import_module
@@ -82,6 +83,9 @@ def run(command: click.Command, program: str, arguments: list[str] | None = None
     0: done; 1: failed while working; 2: wrong use; 130: Ctrl-C; 143: terminated.
     """
     exit_on_termination()
+    for stream in (sys.stdout, sys.stderr):  # a terminal that lacks a character is no failure
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     try:
         sys.exit(_run(command, program, arguments))
     except click.exceptions.NoArgsIsHelpError as error:

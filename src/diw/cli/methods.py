@@ -1,13 +1,12 @@
 """`diw methods`: every method in a line, and the fields of those that are named."""
 
 import inspect
-from pathlib import Path
 from shutil import get_terminal_size
 from typing import Any
 
 import click
 
-from diw.cli.options import json_option, write_results
+from diw.cli.options import Results, takes
 from diw.runs.spec import DEFAULT_METHOD
 
 EXAMPLES = """
@@ -24,8 +23,8 @@ WIDTH = 96
 
 @click.command(epilog=EXAMPLES)
 @click.argument("names", nargs=-1, metavar="[NAME]…")
-@json_option
-def methods(names: tuple[str, ...], json_file: Path | None) -> None:
+@takes
+def methods(names: tuple[str, ...], results: Results) -> None:
     """List the methods, or the fields of those that are named.
 
     A field is set with --set METHOD.FIELD=VALUE, for example --set diw.bound=10.
@@ -33,6 +32,7 @@ def methods(names: tuple[str, ...], json_file: Path | None) -> None:
     from diw.methods import find
     from diw.methods import methods as all_methods
 
+    results.outputs()
     chosen = [find(name) for name in names] or list(all_methods().values())
     listing = [_described(cls) for cls in chosen]
     for method in listing:
@@ -43,7 +43,7 @@ def methods(names: tuple[str, ...], json_file: Path | None) -> None:
             click.echo(f"{title:<12}{method['summary']}")
     if not names:
         click.echo("\n* the default; diw methods NAME shows the fields of a method")
-    write_results(json_file, listing)
+    results.write(listing)
 
 
 def _described(cls: type[Any]) -> dict[str, Any]:

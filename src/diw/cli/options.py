@@ -1,16 +1,22 @@
-"""What several verbs share: options, checks of what they name, notes and result files."""
+"""Options of the command line: dataclasses, each declared once and taken by the verbs that need it.
 
-import os
+A verb says by its parameters what it takes (`takes`); what comes of the options (a setting's data,
+a run's network, files of results) is a method of the group.
+"""
+
 from collections import defaultdict
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from types import NoneType
+from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
 
 import click
 
 from diw.errors import UsageError
+from diw.outputs import Outputs, create_json
+from diw.runs import Recipe, RunSpec
 
 if TYPE_CHECKING:
     from diw.auditing import Audit
@@ -18,155 +24,354 @@ if TYPE_CHECKING:
     from diw.predict import Predictor
     from diw.runs import Run
 
-Command = TypeVar("Command", bound=Callable[..., Any])
 
-FILE = click.Path(path_type=Path, dir_okay=False)
-FOLDER = click.Path(path_type=Path, file_okay=False)
-PATH = click.Path(path_type=Path)
+class Named(click.Path):
+    """A path, which is not empty: that would be the folder one is in."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Refuse an empty name."""
+        if value == "":
+            self.fail("is empty; give a name, or . for this folder", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+FILE = Named(path_type=Path, dir_okay=False)
+FOLDER = Named(path_type=Path, file_okay=False)
+PATH = Named(path_type=Path)
 COUNT = click.IntRange(min=1)
+SEED = click.IntRange(min=0)
+DEVICES = click.Choice(["auto", "cpu", "cuda", "mps"])
+
+DEFAULT = Recipe()
+SIMULATED = "symmetric:0.4"
+"""What `diw compare` does to data sets with a name where no shift is named."""
 
 
-def writable_file(path: Path | None, flag: str) -> Path | None:
-    """Say before any work that a result file cannot be written."""
-    if path is not None and not (path.parent.is_dir() and os.access(path.parent, os.W_OK)):
-        raise UsageError(f"{flag}: cannot write {path}; its folder must exist and be writable")
-    return path
+def option(
+    default: Any, help: str, flag: str = "", *, kind: Any = None, metavar: str | None = None
+) -> Any:
+    """A field of a group of options: its default and what `--help` says of it.
+
+    Args:
+        default: Its value where it is not given.
+        help: What it is for.
+        flag: As it is written, if not as the field is called.
+        kind: Its type for click, if it is not that of the field; a tuple may be given several
+            times.
+        metavar: What stands for its value.
+    """
+    said = {"help": help, "flag": flag, "type": kind, "metavar": metavar}
+    return field(default=default, metadata=said)
 
 
-def _json_file(_context: click.Context, _option: click.Parameter, path: Path | None) -> Path | None:
-    """Refuse to replace a file that holds something else than results, such as the data."""
-    if path is not None and path.is_file():
-        with path.open("rb") as file:
-            start = file.read(64).lstrip()
-        if start and start[:1] not in b"{[":
-            raise UsageError(f"json: {path} exists and holds no JSON; choose another name")
-    return writable_file(path, "json")
+def takes(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a verb the options of those of its parameters that are dataclasses.
+
+    Their fields are made by `option`; a field that is a dataclass is a group within the group.
+    """
+    groups = {name: kind for name, kind in get_type_hints(command).items() if is_dataclass(kind)}
+
+    @wraps(command)
+    def with_groups(**values: Any) -> None:
+        command(**{name: _made(kind, values) for name, kind in groups.items()}, **values)
+
+    taken: Callable[..., None] = with_groups
+    for decorate in reversed([made for kind in groups.values() for made in _options(kind)]):
+        taken = decorate(taken)
+    return taken
 
 
-json_option = click.option(
-    "--json",
-    "json_file",
-    type=FILE,
-    callback=_json_file,
-    help="Also write the results to this JSON file.",
-)
-"""`--json FILE`, for `write_results`."""
-
-encoding_option = click.option(
-    "--encoding",
-    "text_encoding",
-    metavar="NAME",
-    help="Characters of CSV files that are not UTF-8: latin-1, cp1252, …",
-)
-"""`--encoding`, for the readers of files."""
-
-verbose_option = click.option(
-    "--verbose", is_flag=True, help="Show every note on the data, not one line per file."
-)
-"""`--verbose`, for `say_notes`."""
-
-records_option = click.option(
-    "--out", type=FOLDER, default=Path("runs"), show_default=True, help="Folder for run records."
-)
-"""`--out FOLDER` of the verbs that train many runs."""
-
-
-timeout_option = click.option(
-    "--timeout",
-    type=click.FloatRange(min=0),
-    metavar="SECONDS",
-    help="Give up after waiting so long for another process.  [default: wait]",
-)
-"""`--timeout SECONDS`: for the locks of runs and the workers of a cluster."""
-
-
-samples_option = click.option(
-    "--samples/--no-samples",
-    default=True,
-    show_default=True,
-    help="With your own data, put images or rows of suspicious labels into the report and its "
-    "audit, or only their names.",
-)
-"""`--no-samples`, for pages that are shared."""
-
-
-def device_option(default: str = "auto") -> Callable[[Command], Command]:
-    """`--device`, for `read_device`."""
-    return click.option(
-        "--device",
-        type=click.Choice(["auto", "cpu", "cuda", "mps"]),
-        default=default,
-        show_default=True,
-        help="Where the network runs; auto takes the fastest there is.",
+def _made(group: Any, values: dict[str, Any]) -> Any:
+    """The group with its values, which are taken from those of the command."""
+    hints = get_type_hints(group)
+    return group(
+        **{
+            entry.name: _made(hints[entry.name], values)
+            if is_dataclass(hints[entry.name])
+            else values.pop(entry.name)
+            for entry in fields(group)
+        }
     )
 
 
-def model_options(command: Command) -> Command:
-    """`--model` and `--trust-model`, for networks that are not diw's own."""
-    trust = click.option(
-        "--trust-model",
-        is_flag=True,
-        help="Import the network that the run names, MODULE:FACTORY. This runs its code.",
-    )
-    own = click.option(
-        "--model", metavar="MODULE:FACTORY", help="The network, instead of what the run names."
-    )
-    return own(trust(command))
+def _options(group: Any) -> Iterator[Callable[[Any], Any]]:
+    """The options of a group, in the order of its fields."""
+    hints = get_type_hints(group)
+    for entry in fields(group):
+        kind, said = hints[entry.name], dict(entry.metadata)
+        if is_dataclass(kind):
+            yield from _options(kind)
+            continue
+        switch, several = kind is bool, get_origin(kind) is tuple
+        flag = said.pop("flag") or f"--{entry.name.replace('_', '-')}"
+        if said["type"] is None and not switch:
+            said["type"] = next(one for one in (*get_args(kind), kind) if one is not NoneType)
+        yield click.option(
+            flag,
+            entry.name,
+            default=entry.default,
+            is_flag=switch,
+            multiple=several,
+            show_default=entry.default not in (None, ()) and (not switch or "/" in flag),
+            **said,
+        )
 
 
 @dataclass(frozen=True)
-class NetworkOptions:
-    """How a trained network is taken from a run and given rows of a file, as options say."""
+class Results:
+    """What a verb writes beside what it says, and over what."""
 
-    batch_size: int
-    text_encoding: str | None
-    verbose: bool
-    device: str
-    model: str | None
-    trust_model: bool
+    json_file: Path | None = option(
+        None, "Also write the results to this JSON file.", "--json", kind=FILE
+    )
+    force: bool = option(False, "Replace files that diw did not make, or that were edited since.")
+
+    def outputs(self, *reads: Path, runs: "Iterable[Run]" = ()) -> Outputs:
+        """The outputs of a verb that reads these files and runs; the JSON file is the first."""
+        outputs = Outputs(reads, force=self.force)
+        for run in runs:
+            outputs.reads_run(run)
+        if self.json_file is not None:
+            outputs.file(self.json_file, "json")
+        return outputs
+
+    def write(self, content: object) -> None:
+        """Write `content` where `--json` says, if it says so."""
+        if self.json_file is not None:
+            create_json(self.json_file, content, force=self.force)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How files are read, and what is said of them."""
+
+    text_encoding: str | None = option(
+        None,
+        "Characters of CSV files that are not UTF-8: latin-1, cp1252, …",
+        "--encoding",
+        metavar="NAME",
+    )
+    verbose: bool = option(False, "Show every note on the data, not one line per file.")
+
+    def say(self, notes: "Iterable[Note]") -> None:
+        """Print notes on data to the standard error: one line per file, or with --verbose all."""
+        from diw.data.notes import brief
+
+        say(map(str, notes) if self.verbose else brief(notes))
+
+
+@dataclass(frozen=True)
+class Device:
+    """Where a network runs."""
+
+    device: str = option(
+        "auto", "Where the network runs; auto takes the fastest there is.", kind=DEVICES
+    )
+
+    @property
+    def name(self) -> str:
+        """A device that is there."""
+        return read_device(self.device)
+
+
+@dataclass(frozen=True)
+class Network:
+    """Where a run's network comes from, and where it runs."""
+
+    where: Device
+    model: str | None = option(
+        None, "The network, instead of what the run names.", metavar="MODULE:FACTORY"
+    )
+    trust_model: bool = option(
+        False, "Import the network that the run names, MODULE:FACTORY. This runs its code."
+    )
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """The arguments of what takes a run's network."""
+        return {"device": self.where.name, "model": self.model, "trust_model": self.trust_model}
 
     def predictor(self, run: "Run") -> "Predictor":
         """The run's network."""
         from diw.predict import Predictor
 
-        where = read_device(self.device)
-        return Predictor.load(run, where, model=self.model, trust_model=self.trust_model)
+        return Predictor.load(run, **self.given)
 
 
-def network_options(command: Callable[..., None]) -> Callable[..., None]:
-    """The options of verbs that give rows to a trained network; the verb gets them as `network`."""
-    names = [field.name for field in fields(NetworkOptions)]
+@dataclass(frozen=True, kw_only=True)
+class Forward:
+    """How a trained network is given the rows of a file."""
 
-    @wraps(command)
-    def with_network(**options: Any) -> None:
-        command(network=NetworkOptions(**{name: options.pop(name) for name in names}), **options)
+    batch_size: int = option(256, "Rows per forward.", kind=COUNT)
+    reading: Reading
+    network: Network
 
-    rows = click.option(
-        "--batch-size", type=COUNT, default=256, show_default=True, help="Rows per forward."
+
+@dataclass(frozen=True)
+class Waiting:
+    """How long other processes are waited for: at the lock of a run, on a cluster."""
+
+    timeout: float | None = option(
+        None,
+        "Give up after waiting so long for another process.  [default: wait]",
+        kind=click.FloatRange(min=0),
+        metavar="SECONDS",
     )
-    found = device_option()(model_options(with_network))
-    return rows(encoding_option(verbose_option(found)))
 
 
-def write_results(json_file: Path | None, content: object) -> None:
-    """Write `content` where `--json` says, if it says so."""
-    if json_file is not None:
-        from diw.files import write_json
+@dataclass(frozen=True)
+class Shown:
+    """What of the user's own data is on a page."""
 
-        write_json(json_file, content)
+    samples: bool = option(
+        True,
+        "With your own data, put images or rows of suspicious labels into the report and its "
+        "audit, or only their names.",
+        "--samples/--no-samples",
+    )
+
+
+@dataclass(frozen=True)
+class Data:
+    """Which samples, and which of them are trusted."""
+
+    data: str = option(
+        "embedded",
+        "A data set's name (see `diw data`), an .npz, .npy, .csv or .parquet file, or a folder of "
+        "images with a subfolder for each class.",
+    )
+    trusted: str = option(
+        "500",
+        "Trusted samples: how many to draw from clean ones, a file, or row numbers.",
+        metavar="N|N/class|FILE|rows:…",
+    )
+    label: str | None = option(None, "Column or array with the labels.", metavar="COLUMN")
+
+
+def _of_recipe(name: str, kind: Any, text: str, own: str) -> Any:
+    """The option of a field of the recipe; its default depends on whose data they are."""
+    shown = f"  [default: {getattr(DEFAULT, name)}; with your files {own}]"
+    return option(None, text + shown, kind=kind)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setting:
+    """What training verbs share: which data, which shift, which network, how trained."""
+
+    source: Data
+    test: str | None = option(None, "Test samples, for your own data.", metavar="FILE")
+    corrections: str | None = option(
+        None,
+        "Labels that you have checked: corrections.csv, from the page of `diw audit`.",
+        metavar="FILE",
+    )
+    allow_leaks: bool = option(False, "Accept test samples seen in training.")
+    shift: str | None = option(
+        None,
+        "What is done to the training data: none, symmetric:RATE, pair:RATE, prior:MINORITY,RATIO "
+        f"and others, joined by +.  [default: none; for data sets with a name compare takes "
+        f"{SIMULATED}]",
+    )
+    model: str = option("auto", "lenet5, resnet32, mlp, or your own as module:factory.")
+    epochs: int | None = _of_recipe("epochs", COUNT, "Passes over the training data.", "by steps")
+    steps: int | None = option(
+        None, "Steps of the optimizer instead of epochs, for your files.", kind=COUNT
+    )
+    batch_size: int | None = _of_recipe(
+        "batch_size", COUNT, "Training samples per step.", "32 to 256, by size"
+    )
+    optimizer: str | None = _of_recipe(
+        "optimizer",
+        click.Choice(["sgd", "adam", "adamw"]),
+        "SGD with momentum, Adam or AdamW.",
+        "adamw",
+    )
+    lr: float | None = _of_recipe(
+        "lr",
+        click.FloatRange(min=0, min_open=True),
+        "Learning rate for the sum of a batch's losses, with your files for their mean.",
+        "0.001",
+    )
+    schedule: str | None = _of_recipe(
+        "schedule", str, "constant, cosine, step:EPOCHS:FACTOR or exponential:FACTOR.", "cosine"
+    )
+    weight_decay: float | None = _of_recipe(
+        "weight_decay",
+        click.FloatRange(min=0),
+        "L2 penalty of the optimizer.",
+        "0.01 to 10, by size",
+    )
+    selection: float | None = option(
+        None,
+        "Share of the trusted samples that is held out to choose the epoch whose network is kept; "
+        "0 keeps the last.  [default: 0; with your files 0.3 if there are enough]",
+        kind=click.FloatRange(0, 1, max_open=True),
+    )
+    reading: Reading
+    where: Device
+
+    def spec(self, *, seed: int, simulated: str = "none") -> RunSpec:
+        """The spec of the setting, its data read and checked, without a method yet.
+
+        What cannot work (a missing file, too many trusted samples, a shift that leaves
+        nothing) fails here, before any training; notes for the user are printed.
+        `simulated` is done to data sets with a name where no shift is named; never to the user's.
+        """
+        from diw.experiments.fitting import PATIENCE, fit_recipe, held_out_share
+        from diw.experiments.places import is_own
+        from diw.experiments.sources import load_bundle, load_split, stamp
+        from diw.models import default_model, make_model
+
+        given = {entry.name: getattr(self, entry.name, None) for entry in fields(Recipe)}
+        recipe = {name: value for name, value in given.items() if value is not None}
+        own = is_own(self.source.data)
+        if self.steps is not None and not own:
+            raise UsageError("steps: are for your own files; give --epochs")
+        trusted = self.source.trusted
+        spec = stamp(
+            RunSpec(
+                data=self.source.data,
+                trusted=int(trusted) if trusted.isdecimal() else trusted,
+                label=self.source.label,
+                test=self.test,
+                corrections=self.corrections,
+                allow_leaks=self.allow_leaks,
+                text_encoding=self.reading.text_encoding,
+                shift=self.shift or ("none" if own else simulated),
+                model=self.model,
+                recipe=replace(DEFAULT, **recipe, patience=PATIENCE if self.selection else None),
+                device=self.where.name,
+                seed=seed,
+            )
+        )
+        bundle = load_bundle(spec, progress=True)
+        self.reading.say(bundle.notes)
+        split = load_split(spec)
+        if spec.corrections is not None:
+            click.echo(f"corrections: {split.facts['corrections']}", err=True)
+        if own:
+            columns = split.train.shape[0] if bundle.kind == "table" else None
+            fitted = fit_recipe(len(split.train), recipe, self.steps, columns=columns)
+            spec = replace(spec, recipe=fitted)
+        selection = self.selection
+        if selection is None:
+            selection = held_out_share(len(split.trusted)) if own else 0.0
+        if selection:
+            spec = replace(spec, selection=selection)
+            split = load_split(spec)
+        if self.model == "auto":
+            spec = replace(spec, model=default_model(bundle, on_cpu=own and spec.device == "cpu"))
+            if spec.model != default_model(bundle):
+                say([f"{spec.model} is taken for a CPU; --model {default_model(bundle)} is larger"])
+        shape, classes = split.train.shape, split.train.num_classes
+        make_model(spec.model, shape=shape, num_classes=classes, seed=0)
+        return spec
 
 
 def say(notes: Iterable[str]) -> None:
     """Print notes for the user to the standard error."""
     for note in notes:
         click.echo(f"note: {note}", err=True)
-
-
-def say_notes(notes: "Iterable[Note]", verbose: bool) -> None:
-    """Print notes on data to the standard error: one line per file, or with `verbose` all."""
-    from diw.data.notes import brief
-
-    say(map(str, notes) if verbose else brief(notes))
 
 
 def say_audit(found: "Audit | None", folder: Path, *, samples: bool) -> None:
@@ -194,6 +399,11 @@ def read_fields(settings: Iterable[str]) -> dict[str, dict[str, str]]:
     return dict(fields)
 
 
+def writable_folder(folder: Path, flag: str) -> Path:
+    """Make `folder` if need be, or say before any work that nothing can be written there."""
+    return Outputs().folder(folder, flag=flag)
+
+
 def read_device(name: str) -> str:
     """A device that is available; "auto" takes the fastest."""
     import torch
@@ -206,14 +416,3 @@ def read_device(name: str) -> str:
         choices = ", ".join(kind for kind, here in there.items() if here)
         raise UsageError(f"device: there is no {name} here; choose auto or {choices}")
     return name
-
-
-def writable_folder(folder: Path, flag: str) -> Path:
-    """Make `folder` if need be, or say before any work that nothing can be written there."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UsageError(f"{flag}: cannot make {folder}: {error.strerror}") from None
-    if not os.access(folder, os.W_OK):
-        raise UsageError(f"{flag}: cannot write to {folder}; choose another folder")
-    return folder

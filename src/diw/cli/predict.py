@@ -7,8 +7,7 @@ from typing import Any
 
 import click
 
-from diw.cli.options import FILE, NetworkOptions, network_options, say_notes, writable_file
-from diw.errors import UsageError
+from diw.cli.options import FILE, PATH, Forward, Results, takes
 from diw.runs import find_run
 
 EXAMPLES = """
@@ -24,11 +23,11 @@ MANY = 20
 
 
 @click.command(epilog=EXAMPLES)
-@click.argument("run", type=click.Path(path_type=Path))
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("run", type=PATH)
+@click.argument("file", type=PATH)
 @click.option("--out", type=FILE, required=True, help="A .csv, .parquet or .npz file.")
-@network_options
-def predict(run: Path, file: Path, out: Path, network: NetworkOptions) -> None:
+@takes
+def predict(run: Path, file: Path, out: Path, forward: Forward, results: Results) -> None:
     """Write the predicted class and the class probabilities of every row of FILE.
 
     RUN is a run of `diw train` or `diw compare`, or a folder that holds one. FILE is read as the
@@ -38,21 +37,22 @@ def predict(run: Path, file: Path, out: Path, network: NetworkOptions) -> None:
     from diw.predict import check_format, write_predictions
 
     check_format(out)
-    writable_file(out, "out")
-    if out.exists() and file.exists() and out.samefile(file):
-        raise UsageError(f"out: {out} is the file that is read; choose another name")
-    predictor = network.predictor(find_run(run))
-    rows = predictor.read(file, text_encoding=network.text_encoding)
-    say_notes(rows.notes, network.verbose)
+    trained = find_run(run)
+    results.outputs(file, runs=[trained]).file(out)
+    predictor = forward.network.predictor(trained)
+    rows = predictor.read(file, text_encoding=forward.reading.text_encoding)
+    forward.reading.say(rows.notes)
     classes = predictor.encoding.classes
-    batches = _shown(predictor.probabilities(rows.inputs, network.batch_size), len(rows.inputs))
-    counts = write_predictions(out, batches, classes, rows.names).tolist()
+    batches = _shown(predictor.probabilities(rows.inputs, forward.batch_size), len(rows.inputs))
+    counts = write_predictions(out, batches, classes, rows.names, force=results.force).tolist()
     click.echo(f"{len(rows.inputs):,} rows of {file} to {out}")
     found = sorted(zip(counts, classes, strict=True), key=lambda pair: -pair[0])
     for count, name in found[:MANY]:
         click.echo(f"  {count:>9,}  {name}")
     if len(found) > MANY:
         click.echo(f"  {sum(count for count, _ in found[MANY:]):>9,}  in other classes")
+    predicted = dict(zip(classes, counts, strict=True))
+    results.write({"run": str(trained.folder), "data": str(file), "predicted": predicted})
 
 
 def _shown(batches: Iterable[Any], rows: int) -> Iterator[Any]:

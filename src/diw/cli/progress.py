@@ -13,9 +13,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TextIO
 
+import click
+
 from diw.alerts import complaints
 from diw.errors import RunError, UsageError
-from diw.runs import Row, Run
+from diw.runs import Row, Run, RunSpec
 
 if TYPE_CHECKING:
     from rich.progress import TaskID
@@ -266,3 +268,26 @@ def clock(seconds: float | None) -> str:
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def say_time(specs: Sequence[RunSpec], *, jobs: int) -> None:
+    """Say about how long these runs will take, from a few steps of each method."""
+    if not specs:
+        return
+    from diw.experiments.estimate import Stopwatch
+
+    seconds = Stopwatch().seconds(specs) / min(jobs, len(specs))
+    epochs, passes = specs[0].recipe.epochs, specs[0].recipe.passes or 1
+    count = "an epoch" if epochs == 1 else f"up to {epochs} epochs"
+    over = f" of {passes} passes over the data" if passes > 1 else ""
+    each = "" if len(specs) == 1 else f" for {len(specs)} runs"
+    click.echo(f"time: about {_duration(seconds)}{each}; {count}{over}", err=True)
+
+
+def _duration(seconds: float) -> str:
+    """`40 seconds`, `12 minutes`, `3 hours`: no more digits than an estimate has."""
+    for size, name in ((3600, "hours"), (60, "minutes")):
+        if seconds >= 1.5 * size:
+            return f"{seconds / size:.0f} {name}"
+    whole = max(1, round(seconds, -1 if seconds > 20 else None))
+    return "a second" if whole == 1 else f"{whole:.0f} seconds"

@@ -4,15 +4,7 @@ from pathlib import Path
 
 import click
 
-from diw.cli.options import (
-    FILE,
-    json_option,
-    samples_option,
-    say,
-    say_audit,
-    writable_file,
-    write_results,
-)
+from diw.cli.options import FILE, PATH, Results, Shown, say, say_audit, takes
 from diw.errors import RunError, UsageError
 
 EXAMPLES = """
@@ -26,7 +18,7 @@ Examples:
 
 
 @click.command(epilog=EXAMPLES)
-@click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("runs", nargs=-1, required=True, type=PATH)
 @click.option("--out", type=FILE, help="The page.  [default: report.html in the first of RUNS]")
 @click.option(
     "--check",
@@ -34,10 +26,9 @@ Examples:
     help="Only compare every file of finished runs with its size and checksum; the exit code is 1 "
     "if one is damaged or missing.",
 )
-@samples_option
-@json_option
+@takes
 def report(
-    runs: tuple[Path, ...], out: Path | None, check: bool, samples: bool, json_file: Path | None
+    runs: tuple[Path, ...], out: Path | None, check: bool, shown: Shown, results: Results
 ) -> None:
     """Show the results of finished runs and write their report page.
 
@@ -45,16 +36,16 @@ def report(
     left out. Other learners are those that `diw compare` has scored.
     """
     if check:
-        for flag, value in (("out", out), ("json", json_file)):
+        for flag, value in (("out", out), ("json", results.json_file)):
             if value is not None:
                 raise UsageError(f"{flag}: --check writes nothing; leave it out")
         check_runs(runs)
     else:
-        _report(runs, out or runs[0] / "report.html", samples, json_file)
+        _report(runs, out or runs[0] / "report.html", shown.samples, results)
 
 
 @click.command(hidden=True)
-@click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("runs", nargs=-1, required=True, type=PATH)
 def verify(runs: tuple[Path, ...]) -> None:
     """Do as `diw report --check` does."""
     say(["diw verify is deprecated and goes with diw 1.0: use diw report --check"])
@@ -84,18 +75,22 @@ def check_runs(runs: tuple[Path, ...]) -> None:
         raise RunError(f"{damaged} of {len(found)} runs are damaged")
 
 
-def _report(runs: tuple[Path, ...], page: Path, samples: bool, json_file: Path | None) -> None:
+def _report(runs: tuple[Path, ...], page: Path, samples: bool, results: Results) -> None:
     from diw.auditing.audits import own_audit
+    from diw.auditing.page import FILES
     from diw.pages import show
     from diw.reports.comparison import compare_runs, compare_table, shared_entries
     from diw.reports.learners import kept_learners, learners_table
-    from diw.reports.page import write_report
+    from diw.reports.page import AUDIT, write_report
     from diw.reports.summary import results_json
     from diw.runs import find_runs
 
     all_runs = [run for path in runs for run in find_runs(path)]
     comparisons = compare_runs(all_runs)
-    writable_file(page, "out")
+    outputs = results.outputs(runs=all_runs)
+    outputs.file(page)
+    if (page.parent / AUDIT).is_dir():
+        outputs.folder(page.parent / AUDIT, *FILES)
     others = [kept_learners(comparison) for comparison in comparisons]
     for place, comparison in enumerate(comparisons):
         if place:
@@ -105,13 +100,13 @@ def _report(runs: tuple[Path, ...], page: Path, samples: bool, json_file: Path |
             click.echo()
             show(learners_table(comparison, others[place]))
     found = own_audit(comparisons[0].audited)
-    write_report(comparisons, page, others, found, samples=samples)
+    write_report(comparisons, page, others, found, samples=samples, force=results.force)
     click.echo(f"\nReport:  {page}")
     say_audit(found, page.parent, samples=samples)
     unfinished = sum(not run.finished for run in all_runs)
     if unfinished:
         click.echo(f"Left out: {unfinished} of {len(all_runs)} runs, which are not finished.")
     trials = [trial for comparison in comparisons for trial in comparison.trials]
-    results = results_json(shared_entries([trial.run.spec for trial in trials]), trials)
+    content = results_json(shared_entries([trial.run.spec for trial in trials]), trials)
     learners = others[0] if len(comparisons) == 1 else {}
-    write_results(json_file, {**results, "learners": learners} if others else results)
+    results.write({**content, "learners": learners} if learners else content)

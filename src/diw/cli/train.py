@@ -5,6 +5,7 @@ import os
 import warnings
 from collections.abc import Generator, Sequence
 from contextlib import ExitStack, contextmanager, redirect_stderr
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,14 +13,16 @@ import click
 
 from diw.cli.options import (
     FOLDER,
-    json_option,
+    SEED,
+    Results,
+    Setting,
+    Waiting,
+    option,
     read_fields,
     say,
-    timeout_option,
-    writable_folder,
-    write_results,
+    takes,
 )
-from diw.cli.setting import read_setting, say_time, setting_options
+from diw.cli.progress import say_time
 from diw.errors import DIWWarning, UsageError
 from diw.runs import Run, RunSpec, holding
 from diw.runs.spec import DEFAULT_METHOD
@@ -45,31 +48,30 @@ MANY = 10
 """Classes whose sizes are listed one by one; of more only the smallest and largest."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What `diw train` can be told."""
+
+    method: str = option(DEFAULT_METHOD, "See `diw methods`.")
+    setting: Setting
+    seed: int = option(0, "Seed.", kind=SEED)
+    settings: tuple[str, ...] = option(
+        (),
+        "Set a field of the method; may be given more than once.",
+        "--set",
+        metavar="FIELD=VALUE",
+    )
+    out: Path | None = option(
+        None, f"Folder of the run.  [default: one in {DEFAULT_FOLDER}]", kind=FOLDER
+    )
+    fresh: bool = option(False, "Replace the run in this folder.")
+    waiting: Waiting
+    results: Results
+
+
 @click.command(epilog=EXAMPLES)
-@click.option("--method", default=DEFAULT_METHOD, show_default=True, help="See `diw methods`.")
-@setting_options(shift="none")
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed.")
-@click.option(
-    "--set",
-    "settings",
-    multiple=True,
-    metavar="FIELD=VALUE",
-    help="Set a field of the method; may be given more than once.",
-)
-@click.option("--out", type=FOLDER, help=f"Folder of the run.  [default: one in {DEFAULT_FOLDER}]")
-@click.option("--fresh", is_flag=True, help="Replace the run in this folder.")
-@timeout_option
-@json_option
-def train(
-    method: str,
-    seed: int,
-    settings: tuple[str, ...],
-    out: Path | None,
-    fresh: bool,
-    timeout: float | None,
-    json_file: Path | None,
-    **setting: Any,
-) -> None:
+@takes
+def train(options: Options) -> None:
     """Train one method on one data set.
 
     The run's folder then holds the network (model.safetensors), how it reads
@@ -83,23 +85,24 @@ def train(
     from diw.methods import find, make
     from diw.reports.summary import summarise
 
-    name = find(method).name
-    fields = _fields(name, settings)
+    name = find(options.method).name
+    fields = _fields(name, options.settings)
     make(name, fields)
     with _silent_unless_first():
-        spec = with_method(read_setting(seed=seed, simulated="none", **setting), name, fields)
-    run = spec.run(DEFAULT_FOLDER) if out is None else Run(out)
+        spec = with_method(options.setting.spec(seed=options.seed), name, fields)
+    run = spec.run(DEFAULT_FOLDER) if options.out is None else Run(options.out)
     world = _joined(spec)
     if world.rank:
         bring_to_end(spec, run, world)
         return
-    check_claim(spec, run, fresh=fresh)
-    writable_folder(run.folder, "out")
-    with holding(run.folder, timeout):  # until it is summarised: another --fresh may be waiting
-        claim(spec, run, fresh=fresh)
+    check_claim(spec, run, fresh=options.fresh)
+    options.results.outputs(*map(Path, spec.files)).folder(run.folder)
+    # Held until it is summarised: another --fresh may be waiting.
+    with holding(run.folder, options.waiting.timeout):
+        claim(spec, run, fresh=options.fresh)
         _train(spec, run, world)
         summary = summarise(run)
-    _report(summary, json_file)
+    _report(summary, options.results)
 
 
 @contextmanager
@@ -170,7 +173,7 @@ def _classes(part: Any) -> str:
     return ", ".join(f"{name} {n:,}" for name, n in zip(part.classes, counts, strict=True))
 
 
-def _report(summary: "Summary", json_file: Path | None) -> None:
+def _report(summary: "Summary", results: Results) -> None:
     from diw.reports.summary import remark, results_json
 
     run = summary.run
@@ -194,4 +197,4 @@ def _report(summary: "Summary", json_file: Path | None) -> None:
         f"\nNext:\n  diw predict {run.folder} FILE --out predictions.csv"
         f"\n  diw evaluate {run.folder} FILE\n  diw report {run.folder}"
     )
-    write_results(json_file, results_json(run.spec_json, [summary]))
+    results.write(results_json(run.spec_json, [summary]))

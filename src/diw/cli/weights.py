@@ -10,14 +10,11 @@ import click
 from diw.cli.options import (
     FILE,
     PATH,
-    encoding_option,
-    json_option,
+    Reading,
+    Results,
+    Waiting,
     say,
-    say_notes,
-    timeout_option,
-    verbose_option,
-    writable_file,
-    write_results,
+    takes,
 )
 from diw.errors import DIWWarning, UsageError
 
@@ -30,7 +27,7 @@ EXAMPLES = """
 \b
 Examples:
   diw weights train.csv trusted.csv --out weights.csv
-  diw weights losses.npy trusted_losses.npy --out weights.npy --bound 10
+  diw weights train_losses.npy trusted_losses.npy --out weights.npy --bound 10
   diw weights train.parquet trusted.parquet --gamma median --out w.parquet
   diw weights train.csv trusted.csv --out weights.csv --estimator entropy
   diw weights folder-of-parquet trusted.parquet --drop label --out weights.npy
@@ -90,10 +87,7 @@ ENDINGS = (".csv", ".npy", ".npz", ".parquet")
 @click.option("--tol", type=float, default=1e-8, show_default=True, help="Relative residual.")
 @click.option("--in-parts", is_flag=True, help="Read TRAIN in parts, also if it would fit.")
 @click.option("--scheduler", metavar="ADDRESS", help="Read the parts on a dask cluster.")
-@timeout_option
-@encoding_option
-@verbose_option
-@json_option
+@takes
 def weights(
     train: Path,
     trusted: Path,
@@ -106,10 +100,9 @@ def weights(
     solver: str,
     in_parts: bool,
     scheduler: str | None,
-    timeout: float | None,
-    text_encoding: str | None,
-    verbose: bool,
-    json_file: Path | None,
+    waiting: Waiting,
+    reading: Reading,
+    results: Results,
     **settings: Any,
 ) -> None:
     """Weigh the rows of TRAIN so that they match the rows of TRUSTED.
@@ -125,9 +118,7 @@ def weights(
     written as .npy.
     """
     _check_out(out)
-    writable_file(out, "out")
-    if out.resolve() in (train.resolve(), trusted.resolve()):
-        raise UsageError(f"out: {out} is an input; choose another name")
+    results.outputs(train, trusted).file(out)
     settings["gamma"] = _gamma(gamma)
     if in_parts or scheduler is not None or _is_large(train):
         if solver != "kmm":
@@ -135,9 +126,17 @@ def weights(
         with warnings.catch_warnings():
             labels = () if keep_label else _labels(train, label, drop)
             summary = _in_parts(
-                train, trusted, out, (drop, labels), raw, scheduler, timeout, settings
+                train,
+                trusted,
+                out,
+                (drop, labels),
+                raw,
+                scheduler,
+                waiting.timeout,
+                settings,
+                force=results.force,
             )
-        _say_summary(summary, out, json_file)
+        _say_summary(summary, out, results)
         return
     import numpy as np
 
@@ -149,11 +148,11 @@ def weights(
         trusted,
         drop=drop,
         raw=raw,
-        text_encoding=text_encoding,
+        text_encoding=reading.text_encoding,
         label=label,
         keep_label=keep_label,
     )
-    say_notes(pair.notes, verbose)
+    reading.say(pair.notes)
     settings["solver"] = "diw" if solver == "kmm" else solver
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", DIWWarning)
@@ -163,19 +162,19 @@ def weights(
             raise UsageError(str(error)) from None
     say(str(warning.message) for warning in caught)
     values = np.asarray(match.weights, dtype=np.float64)
-    _write(out, values)
+    _write(out, values, force=results.force)
     summary = _summary(values, match, float(settings["bound"]), len(pair.trusted))
-    _say_summary(summary, out, json_file)
+    _say_summary(summary, out, results)
 
 
-def _say_summary(summary: dict[str, Any], out: Path, json_file: Path | None) -> None:
+def _say_summary(summary: dict[str, Any], out: Path, results: Results) -> None:
     for name, value in summary.items():
         if value is None:
             continue
         shown = f"{value:.6g}" if isinstance(value, float) else value
         click.echo(f"{name.replace('_', ' '):22} {shown}")
     click.echo(f"{'weights':22} {out}")
-    write_results(json_file, summary)
+    results.write(summary)
 
 
 def _is_large(train: Path) -> bool:
@@ -197,6 +196,7 @@ def _labels(train: Path, label: str | None, drop: tuple[str, ...]) -> tuple[str,
 def _in_parts(
     train: Path, trusted: Path, out: Path, left_out: tuple[tuple[str, ...], tuple[str, ...]],
     raw: bool, scheduler: str | None, timeout: float | None, settings: dict[str, Any],
+    *, force: bool,
 ) -> dict[str, Any]:  # fmt: skip
     """Match a training set that is read in parts, here or on a cluster; the summary."""
     from contextlib import ExitStack
@@ -205,9 +205,9 @@ def _in_parts(
     import numpy as np
 
     from diw.data.streams import find_parts, moments_of, standardised, with_places
-    from diw.files import replacing
     from diw.matching.options import Options
     from diw.matching.streamed import kmm_in_parts, one_by_one
+    from diw.outputs import creating
 
     if out.suffix.lower() != ".npy":
         raise UsageError(f"out: rows that are read in parts get weights as .npy, not {out.name}")
@@ -222,7 +222,7 @@ def _in_parts(
             from diw.experiments.cluster import spread_on_cluster
 
             spread = stack.enter_context(spread_on_cluster(scheduler, timeout))
-        temporary = stack.enter_context(replacing(out))
+        temporary = stack.enter_context(creating(out, force=force))
         parts = with_places(parts, temporary)
         values = np.concatenate([part.read() for part in theirs])
         if values.ndim == 2 and not raw:
@@ -279,13 +279,13 @@ def _summary(weights: "NDArray[Any]", match: "Match", bound: float, trusted: int
     }
 
 
-def _write(path: Path, weights: "NDArray[Any]") -> None:
+def _write(path: Path, weights: "NDArray[Any]", *, force: bool) -> None:
     """The weights in the order of the training rows; the file appears when it is whole."""
     import numpy as np
 
-    from diw.files import replacing
+    from diw.outputs import creating
 
-    with replacing(path) as temporary, temporary.open("wb") as file:
+    with creating(path, force=force) as temporary, temporary.open("wb") as file:
         match path.suffix.lower():
             case ".csv":
                 np.savetxt(file, weights, fmt="%.17g", header="weight", comments="")

@@ -86,6 +86,7 @@ def list_images(path: Path) -> ImageFiles:
         labels: list[str] = []
         unread = 0
         for folder in classes:
+            check_name(folder)
             inside = _visible(folder)
             images = _images(inside, folder)
             files += images
@@ -108,7 +109,17 @@ def _images(entries: list[Path], folder: Path) -> list[Path]:
     images = [entry for entry in entries if entry.suffix.lower() in SUFFIXES and entry.is_file()]
     if not images:
         raise UsageError(f"{folder}: holds no images ({', '.join(sorted(SUFFIXES))})")
+    for image in images:
+        check_name(image)
     return images
+
+
+def check_name(path: Path) -> None:
+    """Refuse a name that is no text: it could be read, but not be written into any record."""
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        raise UsageError(f"{path}: this name is not UTF-8; rename it") from None
 
 
 def fit_images(folder: ImageFiles) -> tuple[ImageRows, tuple[Note, ...]]:

@@ -20,7 +20,14 @@ from diw.data.encoding import (
     label_names,
     plain_name,
 )
-from diw.data.images import SUFFIXES, ImageFiles, ImageInputs, fit_images, list_images
+from diw.data.images import (
+    SUFFIXES,
+    ImageFiles,
+    ImageInputs,
+    check_name,
+    fit_images,
+    list_images,
+)
 from diw.data.notes import Note
 from diw.data.tables import CSV_ENDINGS, TableFile, read_csv, read_parquet
 from diw.errors import UsageError
@@ -98,6 +105,7 @@ def read_raw(
         need_labels: If False, labels in the file are ignored.
         text_encoding: Of a CSV file that is not UTF-8.
     """
+    check_name(path)
     if not path.exists():
         raise UsageError(f"{path}: no such file, folder or data set name; readable are {READABLE}")
     if not path.is_file() and not path.is_dir():

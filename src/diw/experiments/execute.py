@@ -14,7 +14,7 @@ from diw.files import write_json
 from diw.methods import make
 from diw.models import default_model, make_model
 from diw.predict import write_encoding
-from diw.runs import Run, RunSpec, holding, is_held, spec_hash
+from diw.runs import LOCK, Run, RunSpec, holding, is_held, spec_hash
 from diw.step.world import LOCAL, World
 from diw.training import Training, make_observers
 
@@ -78,8 +78,11 @@ def check_claim(spec: RunSpec, run: Run, *, fresh: bool = False) -> None:
             raise UsageError(f"out: {run.folder} holds other files; choose a new or empty folder")
         return
     held = Run(run.folder)
-    if not fresh and spec_hash(held.spec.as_json()) != spec_hash(spec.as_json()):
-        differences = _differences(held.spec.as_json(), spec.as_json())
+    if fresh and (run.folder / LOCK).exists():
+        return  # a run, whatever has become of its spec
+    before = held.spec.as_json()  # what is not the spec of a run is refused here
+    if not fresh and spec_hash(before) != spec_hash(spec.as_json()):
+        differences = _differences(before, spec.as_json())
         raise UsageError(
             f"out: {run.folder} holds another run ({differences}); "
             "choose another folder, or replace it with --fresh"

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from diw.errors import UsageError
-from diw.files import write_json
+from diw.outputs import create_json
 from diw.pages import (
     Cell,
     Column,
@@ -36,13 +36,15 @@ Learners = Mapping[str, Mapping[int, float]]
 """Accuracy of other learners on the same rows, by name and seed."""
 
 
-def keep_learners(comparison: Comparison, scores: Learners, folder: Path) -> None:
+def keep_learners(
+    comparison: Comparison, scores: Learners, folder: Path, *, force: bool = False
+) -> None:
     """Add `scores` to what is kept in `folder` of the learners on the rows of `comparison`."""
     kept = _read(folder / FILE)
     own = kept.setdefault(_key(comparison), {})
     for name, by_seed in scores.items():
         own.setdefault(name, {}).update({str(seed): score for seed, score in by_seed.items()})
-    write_json(folder / FILE, kept)
+    create_json(folder / FILE, kept, force=force)
 
 
 def kept_learners(comparison: Comparison) -> dict[str, dict[int, float]]:

@@ -17,7 +17,7 @@ from diw.auditing.page import finding as audit_finding
 from diw.auditing.page import write_audit
 from diw.auditing.result import Audit
 from diw.auditing.samples import NOTHING
-from diw.files import write_text
+from diw.outputs import create_text
 from diw.pages import (
     Cell,
     Column,
@@ -88,6 +88,7 @@ def write_report(
     audit: Audit | None = None,
     *,
     samples: bool = True,
+    force: bool = False,
 ) -> None:
     """Write the report on `comparisons` to `path`, atomically, and the audit beside it.
 
@@ -97,12 +98,14 @@ def write_report(
         learners: For each comparison, other learners on the same rows; empty where there are none.
         audit: That of a run of the first comparison; None where there is none.
         samples: Whether images and rows of suspects are shown, or only their names.
+        force: Whether files that diw did not make are replaced.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     if audit is not None:
         (path.parent / AUDIT).mkdir(exist_ok=True)
-        write_audit(audit, path.parent / AUDIT, samples=samples)
-    write_text(path, render(comparisons, learners, audit, path.parent, samples=samples))
+        write_audit(audit, path.parent / AUDIT, samples=samples, force=force)
+    page = render(comparisons, learners, audit, path.parent, samples=samples)
+    create_text(path, page, force=force)
 
 
 def render(

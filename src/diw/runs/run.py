@@ -67,6 +67,9 @@ RESULTS = (
 )
 """What a finished run holds, in the order it is safely removed: without a spec there is no run."""
 
+FILES = (DONE, *CHECKPOINTS, *RESULTS)
+"""All that a run writes into its folder."""
+
 PRETRAINING = "pretraining"
 """The folder, inside a run's, of the run that some methods start from."""
 
@@ -265,7 +268,7 @@ class Run:
         """Remove what only an unfinished run needs, and what killed writers left."""
         for name in CHECKPOINTS:
             (self.folder / name).unlink(missing_ok=True)
-        for name in (DONE, *CHECKPOINTS, *RESULTS):
+        for name in FILES:
             remove_temporaries(self.folder / name)
 
 
