@@ -13,9 +13,8 @@ from pathlib import Path
 import numpy as np
 
 from diw.data.benchmarks.catalogue import FASHION_MNIST
-from diw.data.benchmarks.embedded import PATH, digest
 from diw.data.benchmarks.files import read_content
-from diw.data.benchmarks.readers import parse_idx
+from diw.data.benchmarks.readers import EMBEDDED_FILE, digest, parse_idx
 from diw.seeding import numpy_generator
 
 PER_CLASS = {"train": 1000, "test": 200}
@@ -48,7 +47,7 @@ def main() -> None:
     """Write the file and print what the package must know about it."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("output", type=Path, nargs="?", default=PATH)
+    parser.add_argument("output", type=Path, nargs="?", default=EMBEDDED_FILE)
     options = parser.parse_args()
     arrays = subset(options.folder)
     unfinished = options.output.with_suffix(".unfinished.npz")

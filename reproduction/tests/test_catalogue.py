@@ -8,7 +8,7 @@ import pytest
 from diw.data import BENCHMARKS
 from diw.errors import UsageError
 from diw.methods import methods
-from diw.models.factory import MODELS
+from diw.models import MODELS
 from diw.runs import Recipe, RunSpec
 from diw.shifts import parse_shift
 from diw.training import OBSERVERS

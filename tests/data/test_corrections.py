@@ -10,7 +10,7 @@ import torch
 from diw.data import Bundle, Dataset, load
 from diw.data.corrections import Contents, Correction, corrected, read_corrections
 from diw.data.dataset import TensorInputs
-from diw.data.own import Raw, fingerprints, read_raw
+from diw.data.read import Raw, fingerprints, read_raw
 from diw.data.split import Split, make_split
 from diw.errors import DIWWarning, UsageError
 

@@ -11,8 +11,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from diw.data import load
-from diw.data.columns import numbers_of, words_of
-from diw.data.own import read_raw
+from diw.data.numbers import numbers_of, words_of
+from diw.data.read import read_raw
 from diw.data.tables import TableFile, read_csv, read_parquet
 from diw.errors import UsageError
 

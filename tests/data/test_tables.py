@@ -1,6 +1,8 @@
 """CSV and Parquet files: what is read, what is noted, what is refused."""
 
 import json
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -133,3 +135,12 @@ def test_labels_that_are_not_needed_are_ignored(table, tmp_path):
     assert not any("not used" in str(note) for note in rows.notes)
     with pytest.raises(UsageError, match="the label in row 0 is missing"):
         read_like(tmp_path / "new.csv", encoding, need_labels=True)
+
+
+def test_tables_are_read_without_torch(table):
+    code = (
+        "import sys; from pathlib import Path; from diw.data.tables import read_csv; "
+        "from diw.data.numbers import numbers_of; "
+        f"numbers_of(read_csv(Path({str(table)!r})), 'age'); assert 'torch' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from diw.data import load, read_like
-from diw.data.notes import brief
+from diw.data.checks import brief
 from diw.data.values import read_values
 from diw.errors import UsageError
 

@@ -5,7 +5,7 @@ import torch
 from diw.data.dataset import TensorInputs
 from diw.errors import UsageError
 from diw.shifts import parse_shift
-from diw.shifts.covariate import keep_probability, positions, principal_direction
+from diw.shifts.inputs import keep_probability, positions, principal_direction
 
 N = 20_000
 

@@ -78,7 +78,7 @@ def _run_samples(run: Run, places: Ints) -> Samples:
     """The rows at these places of the run's arrays, as images or as cells."""
     import torch
 
-    from diw.data.columns import words_of
+    from diw.data.numbers import words_of
     from diw.experiments.sources import load_bundle, load_split
 
     split, bundle = load_split(run.spec), load_bundle(run.spec)
@@ -98,7 +98,7 @@ def _run_samples(run: Run, places: Ints) -> Samples:
 
 def _own_table(run: Run) -> "TableFile | None":
     """The user's own table as it is written; None for arrays and images."""
-    from diw.data.own import read_raw, shared_label
+    from diw.data.read import read_raw, shared_label
     from diw.data.tables import TableFile
     from diw.experiments.places import is_own
 

@@ -90,13 +90,13 @@ def check(name: str, results: Results) -> None:
 
 def _embedded() -> dict[str, Any]:
     from diw.data import EMBEDDED
-    from diw.data.benchmarks import embedded
+    from diw.data.benchmarks import readers
 
-    right = embedded.digest(embedded.read()) == embedded.SHA256
+    right = readers.digest(readers.read_embedded()) == readers.EMBEDDED_SHA256
     return {
         "name": EMBEDDED,
         "title": "10,000 + 2,000 images of Fashion-MNIST, inside the package (MIT)",
-        "folder": str(embedded.PATH.parent),
+        "folder": str(readers.EMBEDDED_FILE.parent),
         "state": "verified" if right else "altered",
     }
 

@@ -155,7 +155,7 @@ class Reading:
 
     def say(self, notes: "Iterable[Note]") -> None:
         """Print notes on data to the standard error: one line per file, or with --verbose all."""
-        from diw.data.notes import brief
+        from diw.data.checks import brief
 
         say(map(str, notes) if self.verbose else brief(notes))
 

@@ -15,6 +15,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from diw.data.checks import Note
 from diw.data.dataset import as_float
 from diw.data.encoding import (
     CONSTANT,
@@ -26,7 +27,6 @@ from diw.data.encoding import (
     TableRows,
     is_constant,
 )
-from diw.data.notes import Note
 from diw.errors import UsageError
 from diw.files import Archive, map_array
 

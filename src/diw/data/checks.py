@@ -1,13 +1,21 @@
-"""Checks before training: rows in two parts (leaks), classes without rows, small classes."""
+"""What the user should know: notes on how files were read, and checks before training.
+
+Checked are rows in two parts (leaks), classes without rows, and small classes. A note is one line
+per file on the screen.
+"""
 
 import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from math import prod
+from typing import TYPE_CHECKING
 
 import torch
 
-from diw.data.dataset import Dataset
-from diw.data.notes import Note
 from diw.errors import UsageError
+
+if TYPE_CHECKING:
+    from diw.data.dataset import Dataset
 
 _CHUNK = 1 << 20
 """Numbers read at a time while rows are compared."""
@@ -15,9 +23,67 @@ _CHUNK = 1 << 20
 MOST = 1 << 29
 """Numbers (rows times their size) beyond which rows are not compared: a pass would take minutes."""
 
+NAMED = 3
+"""Columns that a line on the screen names; of more it gives the number."""
+
+
+@dataclass(frozen=True)
+class Note:
+    """One thing that the user should know about the data.
+
+    Attributes:
+        source: The file; empty for what concerns several.
+        text: In full.
+        column: The column it is about, if it is about one.
+        kind: What several columns of a file may have in common, for one line on all of them.
+    """
+
+    source: str
+    text: str
+    column: str | None = None
+    kind: str = ""
+
+    def __str__(self) -> str:
+        about = [self.source] if self.source else []
+        about += [] if self.column is None else [f"column {self.column!r}"]
+        return ": ".join([*about, self.text])
+
+
+def brief(notes: Iterable[Note]) -> list[str]:
+    """One line per file, and one for each note that concerns several files."""
+    by_source: dict[str, list[Note]] = {}
+    lines: list[str] = []
+    for note in dict.fromkeys(notes):
+        if note.source:
+            by_source.setdefault(note.source, []).append(note)
+        else:
+            lines.append(str(note))
+    return [_line(source, about) for source, about in by_source.items()] + lines
+
+
+def _line(source: str, notes: list[Note]) -> str:
+    if len(notes) == 1:
+        return str(notes[0])
+    kinds: dict[str, list[Note]] = {}
+    for note in notes:
+        kinds.setdefault(note.kind or note.text, []).append(note)
+    return f"{source}: " + "; ".join(_together(kind, about) for kind, about in kinds.items())
+
+
+def _together(kind: str, notes: list[Note]) -> str:
+    if len(notes) == 1:
+        return str(replace(notes[0], source=""))
+    names = [repr(note.column) for note in notes]
+    shown = ", ".join(names[:NAMED]) + (", …" if len(names) > NAMED else "")
+    return f"{kind} in {len(names)} columns ({shown})"
+
 
 def check_parts(
-    train: Dataset, trusted: Dataset | None, test: Dataset | None, *, allow_leaks: bool = False
+    train: "Dataset",
+    trusted: "Dataset | None",
+    test: "Dataset | None",
+    *,
+    allow_leaks: bool = False,
 ) -> tuple[Note, ...]:
     """Notes for the user about classes and leaks in trusted and test rows from files of their own.
 
@@ -27,7 +93,7 @@ def check_parts(
     return tuple(Note("", text) for text in texts)
 
 
-def _class_notes(train: Dataset, trusted: Dataset | None) -> list[str]:
+def _class_notes(train: "Dataset", trusted: "Dataset | None") -> list[str]:
     notes: list[str] = []
     counts = train.class_counts
     if trusted is not None:
@@ -49,7 +115,7 @@ def _class_notes(train: Dataset, trusted: Dataset | None) -> list[str]:
 
 
 def _leak_notes(
-    train: Dataset, trusted: Dataset | None, test: Dataset | None, allow_leaks: bool
+    train: "Dataset", trusted: "Dataset | None", test: "Dataset | None", allow_leaks: bool
 ) -> list[str]:
     """Rows that appear in two parts; inputs are compared, labels are not."""
     if trusted is None and test is None:
@@ -86,11 +152,11 @@ def _leak_notes(
     return notes
 
 
-def _size(part: Dataset) -> int:
+def _size(part: "Dataset") -> int:
     return max(1, prod(part.shape))
 
 
-def _digests(part: Dataset) -> list[bytes]:
+def _digests(part: "Dataset") -> list[bytes]:
     """One short digest per row, read in chunks."""
     digests: list[bytes] = []
     step = max(1, _CHUNK // _size(part))

@@ -13,8 +13,8 @@ from typing import Literal, final
 import torch
 from torch import Tensor
 
+from diw.data.checks import Note
 from diw.data.encoding import Encoding
-from diw.data.notes import Note
 from diw.shifts.shift import Inputs
 
 

@@ -11,8 +11,6 @@ from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
-import torch
-from torch import Tensor
 
 from diw.errors import UsageError
 
@@ -217,8 +215,10 @@ def check_labels(train: Sequence[str], trusted: Sequence[str] | None, source: st
         )
 
 
-def class_numbers(names: Sequence[str], classes: Sequence[str], source: str) -> Tensor:
-    """(n,) int64 places of `names` in `classes`; an unknown name is refused with its row."""
+def class_numbers(
+    names: Sequence[str], classes: Sequence[str], source: str
+) -> npt.NDArray[np.int64]:
+    """(n,) places of `names` in `classes`; an unknown name is refused with its row."""
     place = {plain_name(name): number for number, name in enumerate(classes)}
     place |= {name: number for number, name in enumerate(classes)}
     numbers = [place.get(name, -1) for name in names]
@@ -227,4 +227,4 @@ def class_numbers(names: Sequence[str], classes: Sequence[str], source: str) -> 
         raise UsageError(
             f"{source}: label {names[row]!r} in row {row} is not a class of the training data"
         )
-    return torch.tensor(numbers, dtype=torch.int64)
+    return np.array(numbers, np.int64)

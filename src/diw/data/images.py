@@ -20,9 +20,9 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from diw.data.checks import Note
 from diw.data.dataset import as_float
 from diw.data.encoding import ImageRows
-from diw.data.notes import Note
 from diw.errors import UsageError, one_line
 
 if TYPE_CHECKING:

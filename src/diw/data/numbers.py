@@ -7,10 +7,13 @@ can tell.
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+
+from diw.data.tables import Cells, TableFile
+from diw.errors import UsageError
 
 Mark = Literal[".", ","]
 """A decimal mark."""
@@ -21,9 +24,82 @@ Shown = Literal["", ".", ",", "?.", "?,"]
 UNITS = "$€£¥₹%"
 """Signs that all numbers of a column may begin or end with."""
 
+SAMPLE = 1000
+"""Cells of a column that are looked at for the decimal mark of a table."""
+
 _NUMBER = re.compile(r"[+-]?(\d[\d.,' ]*|[.,]\d+)(e[+-]?\d+)?", re.IGNORECASE)
 _OTHER: dict[str, Mark] = {".": ",", ",": "."}
 _SAME = str.maketrans("−’\u00a0\u202f\u2009", "-'   ")
+
+
+def numbers_of(table: TableFile, name: str) -> NDArray[np.float64] | None:
+    """(n,) numbers, NaN where missing; None when a cell is neither a number nor missing.
+
+    Whether a comma or a point is the decimal mark is decided by the column, where its numbers show
+    it, else by the other columns, else by the delimiter of the file. A column of which neither
+    tells is refused.
+    """
+    cells = table.columns[name]
+    if not isinstance(cells, list):
+        return cells
+    try:
+        values = np.array([np.nan if word is None else float(word) for word in cells], np.float64)
+    except ValueError:
+        values = None
+    if values is not None and not any(word and "_" in word for word in cells):
+        if table.delimiter != ";" and _decimal_mark(table) != ",":
+            return values
+        if "." in (found := shown_marks(cells)) or "?." not in found:
+            return values
+    words = without_unit(cells)
+    shown = shown_marks(words)
+    if None in shown or {".", ","} <= shown or {"?.", "?,"} <= shown:
+        return None
+    return as_floats(words, _mark_of(table, name, words, shown))
+
+
+def _mark_of(
+    table: TableFile, name: str, words: Sequence[str | None], shown: set[Shown | None]
+) -> Mark:
+    """The decimal mark of a column that shows `shown`."""
+    if "." in shown or shown <= {""}:
+        return "."
+    if "," in shown:
+        return ","
+    elsewhere = _decimal_mark(table)
+    if elsewhere is not None:
+        return elsewhere
+    # Next to commas between cells, a comma within one separates thousands.
+    if table.delimiter == "," or (table.delimiter == "\t" and "?." in shown):
+        return "."
+    row = next(row for row, word in enumerate(words) if word and shown_mark(word))
+    plain = re.sub("[.,]", "", words[row] or "")
+    raise UsageError(
+        f"{table.source}: column {name!r}: {words[row]} in row {row} may be {plain} or a number "
+        f"with three decimals; write {plain}, or one decimal more ({words[row]}0)"
+    )
+
+
+def _decimal_mark(table: TableFile) -> Mark | None:
+    """The decimal mark that columns of the table show, if they agree."""
+    if "mark" not in table.facts:
+        marks: set[Any] = set()
+        for cells in table.columns.values():
+            if isinstance(cells, list):
+                shown = shown_marks(without_unit(cells[:SAMPLE]))
+                marks |= set() if None in shown else shown & {".", ","}
+        table.facts["mark"] = marks.pop() if len(marks) == 1 else None
+    return table.facts["mark"]
+
+
+def words_of(cells: Cells) -> list[str | None]:
+    """The column as words; whole numbers of a typed file without a point."""
+    if isinstance(cells, list):
+        return cells
+    return [
+        None if np.isnan(value) else str(int(value)) if value.is_integer() else repr(value)
+        for value in cells.tolist()
+    ]
 
 
 def usual(word: str) -> str:

@@ -9,9 +9,9 @@ import torch
 from numpy.typing import NDArray
 
 from diw.data.arrays import read_array
+from diw.data.checks import Note
 from diw.data.encoding import Encoding, Feature, NumberColumn, TableRows
-from diw.data.notes import Note
-from diw.data.own import Raw, encode, fit, read_raw
+from diw.data.read import Raw, encode, fit, read_raw
 from diw.data.tables import TableFile
 from diw.errors import UsageError
 

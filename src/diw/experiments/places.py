@@ -8,7 +8,7 @@ from torch import Tensor
 
 from diw.data import BENCHMARKS, EMBEDDED, Bundle
 from diw.data.images import ImageFiles
-from diw.data.own import read_raw, shared_label
+from diw.data.read import read_raw, shared_label
 from diw.data.split import Split
 from diw.runs import RunSpec
 

@@ -12,7 +12,7 @@ from torch import Tensor
 from diw.data import BENCHMARKS, Bundle, find, load
 from diw.data.arrays import beside
 from diw.data.corrections import Contents, corrected, read_corrections
-from diw.data.own import fingerprints, read_raw
+from diw.data.read import fingerprints, read_raw
 from diw.data.split import Split, Trusted, make_split, parse_trusted, stratified
 from diw.experiments.places import Place, is_own, places_of
 from diw.methods import make

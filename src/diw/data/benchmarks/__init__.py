@@ -1,9 +1,13 @@
 """The benchmarks of the paper: what they are, where they are, and how they are read."""
 
 from diw.data.benchmarks.catalogue import BENCHMARKS, Benchmark, get_benchmark
-from diw.data.benchmarks.embedded import EMBEDDED, load_embedded
 from diw.data.benchmarks.files import fetch, find
-from diw.data.benchmarks.readers import read_benchmark, synthetic_like
+from diw.data.benchmarks.readers import (
+    EMBEDDED,
+    load_embedded,
+    read_benchmark,
+    synthetic_like,
+)
 
 __all__ = [
     "BENCHMARKS",

@@ -1,21 +1,37 @@
-"""Benchmarks as data sets in memory: read from verified files, or generated in their shape."""
+"""Benchmarks as data sets in memory: read from verified files, or generated in their shape.
 
+Inside the package are 10,000 training and 2,000 test images of Fashion-MNIST (Xiao, Rasul and
+Vollgraf 2017, MIT licence: `LICENSE.fashion-mnist` beside this file), drawn class by class by
+`scripts/make_embedded_data.py`.
+"""
+
+import hashlib
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import prod
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import torch
 
-from diw.data.benchmarks.catalogue import Benchmark, DataFile
+from diw.data.benchmarks.catalogue import FASHION_MNIST, Benchmark, DataFile
 from diw.data.benchmarks.files import read_content
+from diw.data.checks import Note
 from diw.data.dataset import Bundle, Dataset, TensorInputs
 from diw.data.encoding import Encoding, ImageRows
-from diw.data.notes import Note
 from diw.errors import RunError
 from diw.seeding import numpy_generator
+
+EMBEDDED = "embedded"
+"""The name of the data set inside the package."""
+
+EMBEDDED_FILE = Path(__file__).with_name("fashion-mnist-subset.npz")
+"""Its file, made by the script and never by hand."""
+
+EMBEDDED_SHA256 = "6929bdcc17a20dfe663af8678e5558504ae29db8460692f618b243697ed325d2"
+"""The `digest` of its arrays."""
 
 _PIXELS = 3 * 32 * 32
 _UNSIGNED_BYTE = 0x08
@@ -78,6 +94,34 @@ def parse_idx(content: bytes, name: str) -> npt.NDArray[np.uint8]:
     if len(content) - start != prod(shape):
         raise RunError(f"{name}: {prod(shape):,} bytes announced, {len(content) - start:,} found")
     return np.frombuffer(content, np.uint8, offset=start).reshape(shape)
+
+
+def digest(arrays: Mapping[str, npt.NDArray[Any]]) -> str:
+    """SHA-256 over names, shapes and bytes of arrays, whatever compressed them."""
+    total = hashlib.sha256()
+    for name in sorted(arrays):
+        array = arrays[name]
+        total.update(f"{name} {array.dtype.str} {array.shape}\n".encode())
+        total.update(np.ascontiguousarray(array).tobytes())
+    return total.hexdigest()
+
+
+def read_embedded() -> dict[str, npt.NDArray[Any]]:
+    """`train_images` (10000, 28, 28), `train_labels`, `train_rows`; the same for `test`."""
+    with np.load(EMBEDDED_FILE, allow_pickle=False) as file:
+        return {name: file[name] for name in file.files}
+
+
+def load_embedded() -> Bundle:
+    """10,000 training and 2,000 test images of Fashion-MNIST, all labels clean."""
+    arrays = read_embedded()
+
+    def part(name: str) -> Dataset:
+        images = torch.from_numpy(arrays[f"{name}_images"]).unsqueeze(1)
+        labels = torch.from_numpy(arrays[f"{name}_labels"]).long()
+        return Dataset(TensorInputs(images), labels, FASHION_MNIST.classes)
+
+    return clean_images(EMBEDDED, part("train"), part("test"))
 
 
 def synthetic_like(benchmark: Benchmark, rows: int = 2000) -> Bundle:

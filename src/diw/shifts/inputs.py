@@ -1,6 +1,8 @@
-"""Covariate shift: rows are selected by their input alone, labels are left as they are.
+"""Shifts that select rows by their input or class and leave labels as they are.
 
-Fang et al. 2020, Section 3: p(x) changes, p(y | x) does not.
+Covariate shift (Fang et al. 2020, Section 3): p(x) changes, p(y | x) does not. Support shift (Fang
+et al. 2023): some classes, or a region of the input space, are missing in training, and no weight
+of a training sample makes up for them. Only trusted samples show what is missing.
 """
 
 from dataclasses import dataclass
@@ -10,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from diw.errors import UsageError
+from diw.shifts.priors import last_classes
 from diw.shifts.shift import CHUNK, Floats, Inputs, Passage, Stage, read_in_chunks, read_rows
 
 _SAMPLE = 1000
@@ -112,3 +115,61 @@ class Covariate(AlongDirection):
         passage.selected = passage.selected * probability
         passage.facts["kept_probability"] = float(probability.mean())
         passage.drop_to((drawn < probability) | passage.kept_protected)
+
+
+@final
+@dataclass(frozen=True)
+class Support(Stage):
+    """The last classes are missing, but for the trusted rows of them that are trained on."""
+
+    name: ClassVar[str] = "support"
+    usage: ClassVar[str] = "SHARE"
+    share: float
+
+    def __post_init__(self) -> None:
+        self.check(0 <= self.share < 1, "share", "lies in [0, 1)", self.share)
+
+    def act(self, passage: Passage, rng: np.random.Generator) -> None:
+        """Drop every row of the missing classes."""
+        missing = last_classes(self.share, passage.num_classes, self.name)
+        if not missing:
+            return
+        first = passage.num_classes - missing
+        passage.facts["missing_classes"] = list(range(first, passage.num_classes))
+        passage.drop_to((passage.targets < first) | passage.kept_protected)
+        present = np.arange(passage.num_classes) < first
+        passage.through = passage.through * present
+
+
+@final
+@dataclass(frozen=True)
+class Region(AlongDirection):
+    """The far end of one direction is missing, but for the trusted rows that are trained on.
+
+    Attributes:
+        share: The share of all rows that lies there.
+    """
+
+    name: ClassVar[str] = "region"
+    usage: ClassVar[str] = "SHARE[,FEATURE]"
+    share: float
+    feature: int | None = None
+
+    def __post_init__(self) -> None:
+        self.check(0 <= self.share < 1, "share", "lies in [0, 1)", self.share)
+        super().__post_init__()
+
+    def act(self, passage: Passage, rng: np.random.Generator) -> None:
+        """Drop every row beyond the quantile of all rows, as they were before the shift."""
+        if self.share == 0 or not len(passage.keep):
+            return
+        z = self.positions(passage, rng)
+        there = (z <= np.quantile(z, 1 - self.share))[passage.keep]
+        if there.all():
+            raise UsageError(
+                f"shift: {self.text} takes no row, so many share the largest value; "
+                "raise the share or choose another feature"
+            )
+        passage.selected = passage.selected * there
+        passage.facts["missing_share"] = float(1 - there.mean())
+        passage.drop_to(there | passage.kept_protected)
