@@ -1,0 +1,269 @@
+"""Fitting the model of right labels on verified rows: coefficients, transitions, the share.
+
+Whatever enters the score of a verified row is from fits without its label, and for the share of
+wrong labels also the coefficients are: each fold's fit on the other folds is asked about the rows
+of that fold and about all rows.
+"""
+
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy.optimize import minimize
+from scipy.special import log_softmax
+
+from diw.labels.evidence import Evidence
+from diw.labels.model import FLOOR, Coefficients, LabelModel, floored, parts, voices_of
+from diw.labels.share import Share, estimate_share
+from diw.labels.transitions import Bools, Floats, Ints, estimate_noise, temperature
+from diw.labels.trusted import check_trusted
+
+PENALTIES = Coefficients(model=0.5, given=0.1, transitions=1.0, verified=1.0)
+"""Of the squared distances to the defaults; in units of the log-likelihood of one row."""
+BIAS_PENALTY = 4.0
+
+
+def fit(evidence: Evidence, *, seed: int = 0) -> LabelModel:
+    """Fit the model on the verified rows; without any, on the trusted samples or on nothing.
+
+    Args:
+        evidence: Predictions, given labels, and what was verified.
+        seed: Decides folds and bootstraps.
+    """
+    if evidence.trusted is None or not len(evidence.trusted):
+        return _without_labels(evidence)
+    if evidence.rows is None:
+        return _from_trusted_samples(evidence, seed)
+    return _Fit.of(evidence, seed).model()
+
+
+@dataclass(frozen=True)
+class _Fit:
+    """The verified rows with everything that enters their score, from fits without their label."""
+
+    evidence: Evidence
+    rows: Ints
+    right: Ints
+    given: Ints
+    fold: Ints
+    features: Floats
+    """(m, k, 4)"""
+    seen: Bools
+    """(k,) the classes with verified rows."""
+
+    @classmethod
+    def of(cls, evidence: Evidence, seed: int) -> "_Fit":
+        rows, right = np.asarray(evidence.rows), np.asarray(evidence.trusted)
+        given, fold, k = evidence.given[rows], evidence.folds(seed), evidence.classes
+        seen = np.bincount(right, minlength=k) > 0
+        ratios, voices = np.zeros((len(rows), k)), np.zeros((len(rows), k))
+        for f in range(int(fold.max()) + 1):
+            held = fold == f
+            ratios[held] = log_ratios(right[~held], given[~held], k).T[given[held]]
+            if evidence.log_v is not None:
+                voices[held] = voices_of(evidence.log_v[f][rows[held]], np.flatnonzero(~seen))
+        named = np.eye(k)[given]
+        features = np.stack([floored(evidence.log_p[rows]), named, ratios, voices], axis=2)
+        return cls(evidence, rows, right, given, fold, features, seen)
+
+    def model(self) -> LabelModel:
+        """The model of all verified rows, with the share of wrong labels."""
+        evidence, k = self.evidence, self.evidence.classes
+        found = self.without(np.zeros(len(self.rows), bool))
+        posterior = found.posterior(evidence.log_p, evidence.given, evidence.log_v)
+        posterior[self.rows] = np.eye(k)[self.right]
+        joint = _by_given(posterior, evidence.given) + 1e-9 * np.eye(k)
+        held = self.held_out()
+        check = check_trusted(np.log(np.maximum(held.predictions, FLOOR)), self.right)
+        return replace(
+            found,
+            transitions=(joint / joint.sum(axis=0)).T,
+            doubtful=check.wrong if check.enough else np.zeros(len(self.rows)),
+            notes=self.notes(found.coefficients),
+            **self.shares(held),
+        )
+
+    def without(self, left_out: Bools) -> LabelModel:
+        """Coefficients and transitions from the verified rows but those (m,)."""
+        kept, k = ~left_out, self.evidence.classes
+        coefficients, biases = _coefficients(self.features[kept], self.right[kept], self.seen)
+        ratios = log_ratios(self.right[kept], self.given[kept], k)
+        unseen = np.flatnonzero(~self.seen)
+        # Of labels of such a class only wrong ones can have been verified: no evidence against all.
+        ratios[:, unseen] = 0.0
+        lead = self.lead(coefficients) if len(unseen) else 0.0
+        return LabelModel(coefficients, biases, ratios, np.eye(k), unseen=unseen, lead=lead)
+
+    def lead(self, coefficients: Coefficients) -> float:
+        """What T and v add for right labels, beyond the best other class; the mean, at least 0."""
+        fine = np.flatnonzero(self.right == self.given)
+        added = self.features[fine, :, 2:] @ [coefficients.transitions, coefficients.verified]
+        own = added[np.arange(len(fine)), self.given[fine]]
+        added[np.arange(len(fine)), self.given[fine]] = -np.inf
+        added[:, ~self.seen] = -np.inf
+        return max(float((own - added.max(axis=1)).mean()), 0.0) if len(fine) else 0.0
+
+    def held_out(self) -> "_HeldOut":
+        """For each fold, what the fit on the other folds says of its rows and of all rows."""
+        evidence, k = self.evidence, self.evidence.classes
+        folds = int(self.fold.max()) + 1
+        predictions, by_given = np.empty((len(self.rows), k)), np.zeros((k, k))
+        for f in range(folds):
+            held = self.fold == f
+            model, voices = (
+                self.without(held),
+                None if evidence.log_v is None else evidence.log_v[f],
+            )
+            for part in parts(len(evidence.given)):
+                log_p, given = evidence.log_p[part], evidence.given[part]
+                found = model.posterior(log_p, given, None if voices is None else voices[part])
+                by_given += _by_given(found, given) / folds
+            places = self.rows[held]
+            predictions[held] = model.posterior(
+                evidence.log_p[places],
+                self.given[held],
+                None if voices is None else voices[places],
+            )
+        return _HeldOut(predictions, by_given)
+
+    def shares(self, held: "_HeldOut") -> dict[str, Any]:
+        """Shares of wrong labels in all, by given class and by pair, from rows drawn at random."""
+        evidence, k, drawn = self.evidence, self.evidence.classes, self.evidence.drawn
+        random = np.ones(len(self.rows), bool) if drawn is None else drawn > 0
+        sizes = np.bincount(evidence.given, minlength=k)
+
+        def share(chosen: Bools, observed: Bools, predicted: Floats, count: float, n: int) -> Share:
+            weights = None if drawn is None else drawn[chosen]
+            found = observed[chosen], predicted[chosen]
+            return estimate_share(*found, count / n, n, weights)
+
+        if not random.any():
+            return {"share": None, "by_class": (None,) * k}
+        wrong = self.right != self.given
+        predicted = 1 - held.predictions[np.arange(len(self.rows)), self.given]
+        counts = held.by_given.sum(axis=1) - np.diagonal(held.by_given)
+        by_class: list[Share | None] = [None] * k
+        for c in np.unique(self.given[random]):
+            of_class = random & (self.given == c)
+            by_class[c] = share(of_class, wrong, predicted, float(counts[c]), int(sizes[c]))
+        pairs = {
+            (int(i), int(j)): share(
+                random & (self.given == j),
+                self.right == i,
+                held.predictions[:, i],
+                float(held.by_given[j, i]),
+                int(sizes[j]),
+            )
+            for i, j in np.unique(np.stack([self.right, self.given])[:, random & wrong], axis=1).T
+        }
+        n = len(evidence.given)
+        in_all = share(random, wrong, predicted, float(counts.sum()), n)
+        return {"share": in_all, "by_class": tuple(by_class), "pairs": pairs}
+
+    def notes(self, coefficients: Coefficients) -> tuple[str, ...]:
+        """What a user should know of the verified rows."""
+        found = [f"Your verified rows say: {coefficients}."]
+        if not self.seen.all():
+            names = ", ".join(map(str, np.flatnonzero(~self.seen)))
+            found.append(f"Nobody verified a row of class {names}: verify some of each.")
+        drawn = self.evidence.drawn
+        if drawn is not None and (drawn == 0).any():
+            found.append("Rows that were picked do not count for the share of wrong labels.")
+        return tuple(found)
+
+
+@dataclass(frozen=True)
+class _HeldOut:
+    """What fits without a fold say."""
+
+    predictions: Floats
+    """(m, k) posterior of the verified rows, each by the fit without its fold."""
+    by_given: Floats
+    """(k, k) expected numbers of all rows by given and right class, the mean over the fits."""
+
+
+def log_ratios(right: Ints, given: Ints, k: int) -> Floats:
+    """(k, k) log T: how often class i is labelled j, relative to one rate of errors for all.
+
+    Counts of verified pairs, shrunk towards that rate, which leaves classes that nobody verified
+    without a say.
+
+    Args:
+        right: (m,) right labels.
+        given: (m,) given labels.
+        k: Number of classes.
+    """
+    counts = np.zeros((k, k))
+    np.add.at(counts, (right, given), 1)
+    rate = (1 + float((right != given).sum())) / (len(right) + 2)
+    base = np.full((k, k), rate / (k - 1))
+    np.fill_diagonal(base, 1 - rate)
+    strength = max(2.0, k / 2)
+    shrunk = (counts + strength * base) / (counts.sum(axis=1, keepdims=True) + strength)
+    return np.log(shrunk / base)
+
+
+def _coefficients(features: Floats, right: Ints, seen: Bools) -> tuple[Coefficients, Floats]:
+    """Coefficients and (k,) biases of the conditional logit model, by penalised likelihood."""
+    m, k, _ = features.shape
+    usual = np.array([*asdict(Coefficients()).values()])
+    penalty = np.append([*asdict(PENALTIES).values()], np.full(k, BIAS_PENALTY))
+    centre = np.append(usual, np.zeros(k))
+    own = np.append(features[np.arange(m), right].sum(axis=0), np.bincount(right, minlength=k))
+
+    def loss(flat: Floats) -> tuple[float, Floats]:
+        logs = log_softmax(features @ flat[:4] + flat[4:] * seen, axis=1)
+        away = flat - centre
+        expected = np.append(np.einsum("mk,mkp->p", np.exp(logs), features), np.exp(logs).sum(0))
+        value = float((penalty * away**2).sum()) - float(logs[np.arange(m), right].sum())
+        slope = expected - own
+        slope[4:] *= seen
+        return value, slope + 2 * penalty * away
+
+    found = minimize(loss, centre, jac=True, method="L-BFGS-B").x
+    return Coefficients(*map(float, found[:4])), found[4:] * seen
+
+
+def _by_given(posterior: Floats, given: Ints) -> Floats:
+    """(k, k) sums of posteriors (n, k) by given label (n,)."""
+    k = posterior.shape[1]
+    return np.stack([np.bincount(given, column, k) for column in posterior.T], axis=1, dtype=float)
+
+
+def _without_labels(evidence: Evidence) -> LabelModel:
+    """Predictions at face value: nobody verified anything."""
+    k = evidence.classes
+    note = "No row is verified: predictions are taken at face value. Verify rows of your data."
+    alone = Coefficients(model=1.0, given=0.0, transitions=0.0, verified=0.0)
+    return LabelModel(alone, np.zeros(k), np.zeros((k, k)), np.eye(k), notes=(note,))
+
+
+def _from_trusted_samples(evidence: Evidence, seed: int) -> LabelModel:
+    """Class-wide transitions from predictions for trusted samples that are no rows of the data."""
+    assert evidence.trusted is not None
+    assert evidence.trusted_log_p is not None
+    k = evidence.classes
+    log_trusted, trusted = evidence.trusted_log_p, evidence.trusted
+    noise = estimate_noise(
+        np.exp(evidence.log_p), evidence.given, np.exp(log_trusted), trusted, seed
+    )
+    rate = min(max(noise.share, FLOOR), 1 - FLOOR)
+    base = np.full((k, k), rate / (k - 1))
+    np.fill_diagonal(base, 1 - rate)
+    ratios = np.log((noise.transitions + FLOOR) / (base + FLOOR))
+    given = float(np.log(base[0, 0] + FLOOR) - np.log(base[0, 1] + FLOOR))
+    coefficients = Coefficients(temperature(log_trusted, trusted), given, 1.0, 0.0)
+    check = check_trusted(log_trusted, trusted)
+    note = (
+        "Estimated from trusted samples that are no rows of the data, as if errors followed from "
+        "the class alone: verifying rows of the training data would tell more."
+    )
+    return LabelModel(
+        coefficients,
+        np.zeros(k),
+        ratios,
+        noise.transitions,
+        share=Share(noise.share, noise.low, noise.high),
+        doubtful=check.wrong if check.enough else np.zeros(len(trusted)),
+        notes=(note,),
+    )

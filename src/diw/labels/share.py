@@ -1,0 +1,132 @@
+"""How many labels are wrong: from verified rows, made narrower by predictions for all rows.
+
+The share of wrong labels among m rows drawn at random is an estimate by itself. With g(x) the
+predicted probability that a label is wrong,
+
+    θ = λ mean of g over all n rows + mean over the verified rows of (wrong − λ g)
+
+is unbiased whatever g is, if no row is predicted by what was fitted on it, and the better g the
+smaller is the variance. This is cross-prediction-powered inference (Zrnic and Candès 2024): rows
+of a fold meet the predictions fitted on the other folds, and the mean over all rows is that of the
+same predictions. λ is as it makes the variance smallest (Angelopoulos et al. 2023).
+
+The interval is Wilson's, with the variance of the binomial scaled by what the predictions leave of
+it and by 1 − m/n, since the rows are drawn without replacement. Where few verified labels are wrong
+(or few are right), it is the exact one of the hypergeometric distribution.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.stats import hypergeom, t
+
+from diw.labels.transitions import Bools, Floats, Ints
+
+FEW = 8
+"""With fewer wrong (or right) labels among the verified ones the interval is exact."""
+LEVEL = 0.95
+MISSED = 0.5
+"""Verified rows on which predictions are quite wrong and that chance left out: their number."""
+
+
+@dataclass(frozen=True)
+class Share:
+    """A share of rows, with its 95% interval."""
+
+    value: float
+    low: float
+    high: float
+
+    def as_list(self) -> list[float]:
+        """For a JSON file."""
+        return [self.value, self.low, self.high]
+
+
+def estimate_share(
+    observed: Bools, predicted: Floats, mean: float, n: int, drawn: Floats | None = None
+) -> Share:
+    """The share of rows for which something holds, such as a wrong label.
+
+    Args:
+        observed: (m,) whether it holds for the verified rows.
+        predicted: (m,) its probability for them, from fits without the row.
+        mean: The mean of the same fits' probabilities over all n rows.
+        n: How many rows there are in all.
+        drawn: (m,) probabilities with which the rows were drawn; None: all the same.
+    """
+    weights = np.ones(len(observed)) if drawn is None else 1 / drawn
+    weights = weights / weights.mean()
+    m = float(weights.sum() ** 2 / (weights**2).sum())
+    p = float(np.average(observed, weights=weights))
+    if min(p, 1 - p) * m < FEW:
+        return exact_share(round(p * round(m)), round(m), n)
+    spread = predicted - np.average(predicted, weights=weights)
+    square = float(np.average(spread**2, weights=weights))
+    power = float(np.average(spread * observed, weights=weights)) / square if square > 0 else 0.0
+    power = min(max(power, 0.0), 1.0)
+    left = observed - power * predicted
+    rest = float(np.average(left, weights=weights))
+    value = min(max(power * mean + rest, 0.0), 1.0)
+    variance = float(np.average((left - rest) ** 2, weights=weights)) * m / max(m - 2, 1)
+    variance = min(variance + MISSED / m, max(variance, p * (1 - p)))
+    return _wilson(value, variance / (p * (1 - p)) * max(1 - len(observed) / n, 0.0) / m, m)
+
+
+def _wilson(value: float, scale: float, m: float) -> Share:
+    """All θ with (value − θ)² ≤ z² scale θ (1 − θ); z is Student's."""
+    factor = float(t.ppf(0.5 + LEVEL / 2, max(m - 2, 1))) ** 2 * scale
+    centre = (value + factor / 2) / (1 + factor)
+    half = np.sqrt(factor * (value * (1 - value) + factor / 4)) / (1 + factor)
+    return Share(value, float(max(centre - half, 0.0)), float(min(centre + half, 1.0)))
+
+
+def exact_share(wrong: int, m: int, n: int) -> Share:
+    """Clopper and Pearson's interval for rows drawn without replacement.
+
+    All totals under which so many wrong ones among the m, or more, and so many or fewer, have a
+    probability of at least 2.5%; where all are right or all are wrong, 5% on the one side that is
+    left.
+
+    Args:
+        wrong: For how many of the verified rows it holds.
+        m: The number of verified rows.
+        n: The number of all rows.
+    """
+    low, high = exact_totals([wrong], m, n)
+    return Share(wrong / m, float(low[0]) / n, float(high[0]) / n)
+
+
+def exact_totals(wrong: ArrayLike, m: int, n: int) -> tuple[NDArray[Any], NDArray[Any]]:
+    """The smallest and the largest totals of wrong rows among n, given those among m of them.
+
+    Args:
+        wrong: (c,) numbers of wrong ones among m verified rows.
+        m: The number of verified rows.
+        n: The number of all rows.
+    """
+    found = np.atleast_1d(np.asarray(wrong, np.int64))
+    one_sided = (found == 0) | (found == m)
+    tail = np.where(one_sided, 1 - LEVEL, (1 - LEVEL) / 2)
+    least, most = found, n - (m - found)
+
+    def more(total: Ints) -> Floats:
+        return hypergeom.sf(found - 1, n, total, m)
+
+    def fewer(total: Ints) -> Floats:
+        return hypergeom.cdf(found, n, total, m)
+
+    low = _first(lambda total: more(total) >= tail, least, most)
+    high = n - _first(lambda right: fewer(n - right) >= tail, n - most, n - least)
+    return np.where(found == 0, 0, low), np.where(found == m, n, high)
+
+
+def _first(holds: Any, low: Ints, high: Ints) -> Ints:
+    """(c,) the smallest integers from `low` to `high` for which a monotone condition holds."""
+    low, high = low.copy(), high.copy()
+    while (low < high).any():
+        middle = (low + high) // 2
+        true = holds(middle)
+        low, high = np.where(true, low, np.minimum(middle + 1, high)), np.where(true, middle, high)
+    return low
