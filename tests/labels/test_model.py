@@ -161,7 +161,7 @@ def test_picked_rows_train_the_model_and_do_not_estimate_the_share():
     some = with_(evidence, drawn=np.where(picked, 0.0, 0.1))
     model = fit(some)
     assert model.coefficients == fit(evidence).coefficients
-    assert model.share.value == 0
+    assert model.share.value == picked.sum() / 900  # all others are estimated to be right
     assert any("picked" in note for note in model.notes)
     assert fit(with_(evidence, drawn=np.zeros(90))).share is None
 

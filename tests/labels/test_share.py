@@ -48,7 +48,9 @@ def draws(quality, rate, m, times=400, n=2000, drawn=None):
         else:
             rows = np.flatnonzero(rng.random(n) < drawn(predicted))
             weights = drawn(predicted)[rows]
-        found = estimate_share(wrong[rows], predicted[rows], float(predicted.mean()), n, weights)
+        found = estimate_share(
+            wrong[rows], predicted[rows], float(np.delete(predicted, rows).mean()), n, weights
+        )
         held += found.low <= wrong.mean() <= found.high
         widths.append(found.high - found.low)
         values.append(found.value)

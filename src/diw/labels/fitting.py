@@ -104,60 +104,59 @@ class _Fit:
         return max(float((own - added.max(axis=1)).mean()), 0.0) if len(fine) else 0.0
 
     def held_out(self) -> "_HeldOut":
-        """For each fold, what the fit on the other folds says of its rows and of all rows."""
+        """For each fold, what the fit on the other folds says of its rows and of the open ones."""
         evidence, k = self.evidence, self.evidence.classes
-        folds = int(self.fold.max()) + 1
+        n, folds = len(evidence.given), int(self.fold.max()) + 1
+        nobody = np.ones(n, bool)
+        nobody[self.rows] = False
         predictions, by_given = np.empty((len(self.rows), k)), np.zeros((k, k))
         for f in range(folds):
-            held = self.fold == f
-            model, voices = (
-                self.without(held),
-                None if evidence.log_v is None else evidence.log_v[f],
-            )
-            for part in parts(len(evidence.given)):
-                log_p, given = evidence.log_p[part], evidence.given[part]
-                found = model.posterior(log_p, given, None if voices is None else voices[part])
-                by_given += _by_given(found, given) / folds
-            places = self.rows[held]
-            predictions[held] = model.posterior(
-                evidence.log_p[places],
-                self.given[held],
-                None if voices is None else voices[places],
-            )
+            model = self.without(self.fold == f)
+
+            def says(rows: Ints, f: int = f, model: LabelModel = model) -> Floats:
+                log_v = None if evidence.log_v is None else evidence.log_v[f][rows]
+                return model.posterior(evidence.log_p[rows], evidence.given[rows], log_v)
+
+            predictions[self.fold == f] = says(self.rows[self.fold == f])
+            for part in parts(n):
+                rows = np.arange(n)[part][nobody[part]]
+                by_given += _by_given(says(rows), evidence.given[rows]) / folds
         return _HeldOut(predictions, by_given)
 
     def shares(self, held: "_HeldOut") -> dict[str, Any]:
         """Shares of wrong labels in all, by given class and by pair, from rows drawn at random."""
-        evidence, k, drawn = self.evidence, self.evidence.classes, self.evidence.drawn
+        k, drawn = self.evidence.classes, self.evidence.drawn
         random = np.ones(len(self.rows), bool) if drawn is None else drawn > 0
-        sizes = np.bincount(evidence.given, minlength=k)
-
-        def share(chosen: Bools, observed: Bools, predicted: Floats, count: float, n: int) -> Share:
-            weights = None if drawn is None else drawn[chosen]
-            found = observed[chosen], predicted[chosen]
-            return estimate_share(*found, count / n, n, weights)
-
         if not random.any():
             return {"share": None, "by_class": (None,) * k}
+        nobody = held.by_given.sum(axis=1)
+
+        def share(
+            among: Bools, true: Bools, predicted: Floats, count: float, open_: float
+        ) -> Share:
+            chosen, n = among & random, round(open_) + int((among & random).sum())
+            weights = None if drawn is None else drawn[chosen]
+            mean = count / max(open_, 1e-9)
+            found = estimate_share(true[chosen], predicted[chosen], mean, n, weights)
+            return found.joined(true[among & ~random], n)
+
         wrong = self.right != self.given
         predicted = 1 - held.predictions[np.arange(len(self.rows)), self.given]
-        counts = held.by_given.sum(axis=1) - np.diagonal(held.by_given)
+        counts = nobody - np.diagonal(held.by_given)
         by_class: list[Share | None] = [None] * k
         for c in np.unique(self.given[random]):
-            of_class = random & (self.given == c)
-            by_class[c] = share(of_class, wrong, predicted, float(counts[c]), int(sizes[c]))
+            by_class[c] = share(self.given == c, wrong, predicted, counts[c], nobody[c])
         pairs = {
             (int(i), int(j)): share(
-                random & (self.given == j),
+                self.given == j,
                 self.right == i,
                 held.predictions[:, i],
                 float(held.by_given[j, i]),
-                int(sizes[j]),
+                float(nobody[j]),
             )
             for i, j in np.unique(np.stack([self.right, self.given])[:, random & wrong], axis=1).T
         }
-        n = len(evidence.given)
-        in_all = share(random, wrong, predicted, float(counts.sum()), n)
+        in_all = share(self.given >= 0, wrong, predicted, counts.sum(), nobody.sum())
         return {"share": in_all, "by_class": tuple(by_class), "pairs": pairs}
 
     def notes(self, coefficients: Coefficients) -> tuple[str, ...]:
@@ -168,7 +167,9 @@ class _Fit:
             found.append(f"Nobody verified a row of class {names}: verify some of each.")
         drawn = self.evidence.drawn
         if drawn is not None and (drawn == 0).any():
-            found.append("Rows that were picked do not count for the share of wrong labels.")
+            found.append(
+                "Rows that were picked are known, and do not estimate the share of wrong labels."
+            )
         return tuple(found)
 
 
@@ -179,7 +180,7 @@ class _HeldOut:
     predictions: Floats
     """(m, k) posterior of the verified rows, each by the fit without its fold."""
     by_given: Floats
-    """(k, k) expected numbers of all rows by given and right class, the mean over the fits."""
+    """(k, k) expected numbers by given and right class of the rows that nobody verified."""
 
 
 def log_ratios(right: Ints, given: Ints, k: int) -> Floats:

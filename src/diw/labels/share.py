@@ -3,12 +3,13 @@
 The share of wrong labels among m rows drawn at random is an estimate by itself. With g(x) the
 predicted probability that a label is wrong,
 
-    θ = λ mean of g over all n rows + mean over the verified rows of (wrong − λ g)
+    λ mean of g over the other rows + mean over the verified rows of (wrong − λ g)
 
-is unbiased whatever g is, if no row is predicted by what was fitted on it, and the better g the
-smaller is the variance. This is cross-prediction-powered inference (Zrnic and Candès 2024): rows
-of a fold meet the predictions fitted on the other folds, and the mean over all rows is that of the
-same predictions. λ is as it makes the variance smallest (Angelopoulos et al. 2023).
+estimates the share among the rows that nobody verified without a bias, whatever g is, if no row is
+predicted by what was fitted on it; the better g, the smaller is the variance. The verified ones are
+known. This is cross-prediction-powered inference (Zrnic and Candès 2024): verified rows of a fold
+meet the predictions fitted on the other folds, and the mean over the other rows is that of the same
+fits. λ is as it makes the variance smallest (Angelopoulos et al. 2023).
 
 The interval is Wilson's, with the variance of the binomial scaled by what the predictions leave of
 it and by 1 − m/n, since the rows are drawn without replacement. Where few verified labels are wrong
@@ -39,6 +40,11 @@ class Share:
     low: float
     high: float
 
+    def joined(self, known: Bools, n: int) -> "Share":
+        """The share of these n rows and of others, for which it is known."""
+        total, extra = n + len(known), float(known.sum())
+        return Share(*((n * value + extra) / total for value in self.as_list()))
+
     def as_list(self) -> list[float]:
         """For a JSON file."""
         return [self.value, self.low, self.high]
@@ -52,12 +58,12 @@ def estimate_share(
     Args:
         observed: (m,) whether it holds for the verified rows.
         predicted: (m,) its probability for them, from fits without the row.
-        mean: The mean of the same fits' probabilities over all n rows.
+        mean: The mean of the same fits' probabilities over the rows that nobody verified.
         n: How many rows there are in all.
         drawn: (m,) probabilities with which the rows were drawn; None: all the same.
     """
-    weights = np.ones(len(observed)) if drawn is None else 1 / drawn
-    weights = weights / weights.mean()
+    # A row drawn with probability π stands for (1 − π)/π rows that nobody verified.
+    weights = np.ones(len(observed)) if drawn is None else (1 - drawn) / drawn + 1e-12
     m = float(weights.sum() ** 2 / (weights**2).sum())
     p = float(np.average(observed, weights=weights))
     if min(p, 1 - p) * m < FEW:
@@ -68,10 +74,12 @@ def estimate_share(
     power = min(max(power, 0.0), 1.0)
     left = observed - power * predicted
     rest = float(np.average(left, weights=weights))
-    value = min(max(power * mean + rest, 0.0), 1.0)
+    verified = len(observed) / n
+    value = verified * float(observed.mean()) + (1 - verified) * (power * mean + rest)
+    value = min(max(value, 0.0), 1.0)
     variance = float(np.average((left - rest) ** 2, weights=weights)) * m / max(m - 2, 1)
     variance = min(variance + MISSED / m, max(variance, p * (1 - p)))
-    return _wilson(value, variance / (p * (1 - p)) * max(1 - len(observed) / n, 0.0) / m, m)
+    return _wilson(value, variance / (p * (1 - p)) * (1 - verified) / m, m)
 
 
 def _wilson(value: float, scale: float, m: float) -> Share:
