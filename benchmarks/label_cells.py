@@ -159,14 +159,3 @@ def learner(name: str) -> Any:
     return HistGradientBoostingClassifier(
         max_iter=30, max_leaf_nodes=8, min_samples_leaf=5, early_stopping=False, random_state=0
     )
-
-
-def available() -> list[tuple[str, str]]:
-    """(data set, noise) of all cells that can be made here."""
-    texts = bool(os.environ.get(TEXTS))
-    return [
-        (d, n)
-        for d, kinds in NOISES.items()
-        if texts or d not in ("questions", "comments")
-        for n in kinds
-    ]

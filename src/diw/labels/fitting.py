@@ -20,7 +20,7 @@ from diw.labels.trusted import check_trusted
 
 PENALTIES = Coefficients(model=0.5, given=0.1, transitions=1.0, verified=1.0)
 """Of the squared distances to the defaults; in units of the log-likelihood of one row."""
-BIAS_PENALTY = 4.0
+BIAS_PENALTY = 12.0
 
 
 def fit(evidence: Evidence, *, seed: int = 0) -> LabelModel:
