@@ -5,8 +5,9 @@
 The error is √mean((w − r)²), where r is the true ratio of the densities at the training
 values and both have mean one; equal weights are the line to beat. Contenders take turns on the same
 draws. adapt and skada are measured in the same run where they are installed; diw needs neither.
-Least squares and likelihood are there twice: with the median rule's width, and with a width (and a
-penalty) chosen from the same list by us and by adapt. Finding the median counts as time for all.
+Least squares are there twice: with the median rule's width, and with a width and a penalty chosen
+from the same list by us and by adapt, whose likelihood chooses among five widths. Finding the
+median counts as time for all.
 How the classifiers' time grows with the number of values and columns is measured besides.
 """
 
@@ -19,17 +20,26 @@ import numpy as np
 
 from benchmarks.measuring import Times, machine, take_turns
 from diw.files import write_json
-from diw.matching import kmm
-from diw.matching.ratios import NARROWER, PENALTIES, WIDTHS
-from diw.matching.width import width
+from diw.matching import KMM, ULSIF, Chi2, Entropy, Estimator, Isotonic, Logistic
+from diw.matching.problem import width
+from diw.matching.ulsif import PENALTIES, WIDTHS
 
 RESULTS = Path(__file__).parent / "results" / "estimators.json"
 
-OURS = (
-    *("diw", "stopped", "el", "entropy", "chi2", "ulsif", "kliep", "logistic", "pgd", "isotonic"),
-)
-CHOOSING = ("ulsif", "kliep")
-"""Those that can choose their own width."""
+OURS = {
+    "kmm": KMM(gamma="median"),
+    "stopped": KMM(gamma="median", solver="stopped"),
+    "entropy": Entropy(gamma="median"),
+    "chi2": Chi2(gamma="median"),
+    "ulsif, median": ULSIF(gamma="median"),
+    "ulsif, chosen": ULSIF(),
+    "rulsif, chosen": ULSIF(alpha=0.1),
+    "logistic": Logistic(),
+    "logistic, linear": Logistic(features="linear", penalty=1.0),
+    "isotonic": Isotonic(),
+}
+NARROWER = (1.0, 2.0, 4.0, 8.0, 16.0)
+"""Where adapt's likelihood looks for γ, in units of the median rule's."""
 TRAIN, TRUSTED = 1000, 300
 DRAWS = 10
 SIZES = ((1000, 50), (10**4, 10), (10**5, 10), (10**6, 10), (10**4, 50), (10**5, 50))
@@ -67,19 +77,11 @@ CASES: dict[str, Callable[[np.random.Generator], Draw]] = {
 def contenders() -> dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]]:
     """Functions of training and trusted values to weights, by name: ours, then peers'."""
 
-    def ours(solver: str, width: str | None) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
-        return lambda train, trusted: kmm(train, trusted, gamma=width, solver=solver).weights
+    def ours(estimator: Estimator) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
+        return lambda train, trusted: estimator.fit_weights(train, trusted)
 
     found: dict[str, Any] = {"equal weights": lambda train, trusted: np.ones(len(train))}
-    for name in OURS:
-        if name in CHOOSING:
-            found |= {f"{name}, median": ours(name, "median"), f"{name}, chosen": ours(name, None)}
-        else:
-            own_rule = name in ("logistic", "pgd", "isotonic")
-            found["kmm" if name == "diw" else name] = ours(name, None if own_rule else "median")
-    found["logistic, linear"] = lambda train, trusted: (
-        kmm(train, trusted, solver="logistic", features="linear", penalty=1.0).weights
-    )
+    found |= {name: ours(estimator) for name, estimator in OURS.items()}
     return found | _adapt() | _skada()
 
 

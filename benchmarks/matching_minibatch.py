@@ -46,7 +46,7 @@ def losses() -> list[Losses]:
 
 
 def width(x: np.ndarray, rule: str) -> float:
-    """The kernel's γ by the rules of `diw.matching.width`, from SciPy's list of all distances."""
+    """The kernel's γ by the rules of `diw.matching.problem`, from SciPy's list of all distances."""
     distances = pdist(x[:, None])
     if rule == "median":
         return float(1 / (2 * np.median(distances) ** 2))

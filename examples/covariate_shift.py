@@ -11,17 +11,17 @@ import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.linear_model import LinearRegression
 
-from diw import Weighted
+from diw import ImportanceWeighted
 from diw.matching import Entropy
 
 QUICK = "--quick" in sys.argv
 rng = np.random.default_rng(0)
-n = 100 if QUICK else 400
+n = 400 if QUICK else 1000
 
 # %%
 # A straight line cannot follow this curve everywhere. Training data lie mostly on the left, and
 # the model will be used on the right.
-x_train, x_use = rng.normal(0.3, 0.35, (n, 1)), rng.normal(1.0, 0.25, (n // 2, 1))
+x_train, x_use = rng.normal(0.3, 0.35, (n, 1)), rng.normal(0.9, 0.25, (n // 2, 1))
 
 
 def curve(x: np.ndarray) -> np.ndarray:
@@ -32,11 +32,11 @@ def curve(x: np.ndarray) -> np.ndarray:
 y_train = curve(x_train) + rng.normal(0, 0.15, n)
 
 # %%
-# ``Weighted`` matches the inputs of ``X_trusted`` and passes the weights to any estimator that
-# takes a ``sample_weight``. ``Entropy`` estimates the ratio of the two densities; nothing has to
-# be chosen.
+# ``ImportanceWeighted`` matches the inputs of ``X_trusted`` and passes the weights to any estimator
+# that takes a ``sample_weight``. ``Entropy`` estimates the ratio of the two densities; nothing has
+# to be chosen.
 plain = LinearRegression().fit(x_train, y_train)
-weighted = Weighted(LinearRegression(), Entropy()).fit(x_train, y_train, X_trusted=x_use)
+weighted = ImportanceWeighted(LinearRegression(), Entropy()).fit(x_train, y_train, X_trusted=x_use)
 
 # %%
 # The size of a point is its weight.

@@ -12,9 +12,9 @@ from diw.deprecated import NAMES, warn
 if TYPE_CHECKING:
     from diw import matching, methods
     from diw.auditing import Audit, Diagnosis, audit, diagnose
+    from diw.integrations.reweighted import ImportanceWeighted as ImportanceWeighted
     from diw.integrations.sklearn import DIWClassifier as DIWClassifier
     from diw.integrations.sklearn import DIWRegressor as DIWRegressor
-    from diw.integrations.weighted import Weighted as Weighted
     from diw.matching import KMM, Match, kmm, kmm_batch
     from diw.methods import Method
     from diw.objective import Objective, Result
@@ -44,7 +44,7 @@ _HOME = {
 _WITH_EXTRA = {
     "DIWClassifier": "diw.integrations.sklearn",
     "DIWRegressor": "diw.integrations.sklearn",
-    "Weighted": "diw.integrations.weighted",
+    "ImportanceWeighted": "diw.integrations.reweighted",
 }
 
 __all__ = [

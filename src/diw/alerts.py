@@ -1,8 +1,15 @@
-"""Are the weights of a training healthy? From its metrics, so that it is said while it trains."""
+"""Are the weights of a training healthy? From its metrics, so that it is said while it trains.
 
+And `warn`, which says something where the user's code led to it.
+"""
+
+import sys
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
+
+from diw.errors import DIWWarning
 
 LEAST_ESS = 0.1
 MOST_AT_BOUND = 0.1
@@ -81,3 +88,11 @@ def _rises(rows: Sequence[Metrics]) -> int | None:
         if risen and train[-1] < train[0] and all(a < b for a, b in pairwise(held)):
             return int(window[0]["epoch"])
     return None
+
+
+def warn(message: str, category: type[Warning] = DIWWarning) -> None:
+    """Warn at the line outside of this package that led here."""
+    frame, depth = sys._getframe(1), 2  # pyright: ignore[reportPrivateUsage]
+    while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] == "diw":
+        frame, depth = frame.f_back, depth + 1
+    warnings.warn(message, category, stacklevel=depth)

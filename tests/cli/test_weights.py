@@ -8,6 +8,7 @@ import pytest
 import diw
 from diw.cli.main import main
 from diw.cli.weights import ESTIMATORS
+from diw.matching import ULSIF
 
 
 def run(*arguments: object, capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str]:
@@ -116,6 +117,9 @@ def test_a_table_with_words_and_missing_values(tmp_path: Path, capsys) -> None:
         (["text.npy", "a.npy"], ["text.npy", "readable"]),
         (["empty.npy", "a.npy"], ["empty.npy", "no rows"]),
         (["a.npy", "a.npy", "--bound", "0"], ["--bound"]),
+        (["a.npy", "a.npy", "--penalty", "3"], ["--penalty", "kmm does not use it"]),
+        (["a.npy", "a.npy", "--estimator", "ulsif", "--ridge", "3"], ["--ridge", "ulsif does not"]),
+        (["a.npy", "a.npy", "--estimator", "isotonic", "--gamma", "3"], ["--gamma", "isotonic"]),
         (["a.npy", "a.npy", "--ridge", "-1"], ["--ridge"]),
         (["a.npy", "a.npy", "--gamma", "0"], ["--gamma"]),
         (["a.npy", "a.npy", "--gamma", "wide"], ["--gamma", "median"]),
@@ -155,12 +159,43 @@ def test_every_estimator_is_an_option(name: str, losses, tmp_path: Path, capsys)
     arguments = [tmp_path / "a.npy", tmp_path / "b.npy", "--out", out, "--json", summary]
     code, *_ = run(*arguments, "--estimator", name, capsys=capsys)
     assert code == 0
-    direct = diw.kmm(*losses, solver="diw" if name == "kmm" else name)
-    np.testing.assert_array_equal(np.load(out), direct.weights)
+    kinds = {"kmm": diw.KMM(), "stopped": diw.KMM(solver="stopped"), "ulsif": ULSIF()}
+    direct = (kinds.get(name) or getattr(diw.matching, name.capitalize())()).fit(*losses)
+    np.testing.assert_array_equal(np.load(out), direct.weights_)
     said = json.loads(summary.read_text())
-    assert said["status"] == direct.status
-    assert said["penalty"] == direct.penalty
-    assert (said["error_bound"] is None) == (name in ("kliep", "logistic"))
+    assert said["status"] == direct.status_
+    assert said["penalty"] == getattr(direct, "penalty_", None)
+    assert ("error_bound" in said) == (name in ("kmm", "stopped"))
+
+
+@pytest.mark.parametrize(("old", "new"), [("el", "entropy"), ("kliep", "logistic")])
+def test_an_old_estimator_says_what_is_taken_instead(old, new, losses, tmp_path, capsys) -> None:
+    np.save(tmp_path / "a.npy", losses[0])
+    np.save(tmp_path / "b.npy", losses[1])
+    found = []
+    for name in (old, new):
+        arguments = [tmp_path / "a.npy", tmp_path / "b.npy", "--out", tmp_path / "w.npy"]
+        code, _, error = run(*arguments, "--estimator", name, capsys=capsys)
+        assert code == 0
+        assert (f"{old} goes with diw 1.0; {new} is taken instead" in error) == (name == old)
+        found.append(np.load(tmp_path / "w.npy"))
+    np.testing.assert_array_equal(*found)
+
+
+def test_weights_that_are_all_zero_are_a_failure(tmp_path, capsys) -> None:
+    """An estimator by a local model has nothing to say where no training row is near."""
+    np.save(tmp_path / "a.npy", np.linspace(0, 1, 60))
+    np.save(tmp_path / "b.npy", np.linspace(500, 501, 40))
+    files = [tmp_path / "a.npy", tmp_path / "b.npy", "--out", tmp_path / "w.npy"]
+    for name in ("ulsif", "isotonic"):
+        code, out, error = run(*files, "--estimator", name, capsys=capsys)
+        assert (code, out) == (1, "")
+        assert "all weights are zero" in error
+        assert not (tmp_path / "w.npy").exists()
+    code, out, error = run(*files, "--estimator", "logistic", capsys=capsys)
+    assert code == 0
+    assert "100% of the trusted values lie where there are no training values" in out
+    assert "so that no weights stand for them" in error
 
 
 def test_a_bound_below_one_is_said(losses, tmp_path: Path, capsys) -> None:
@@ -210,7 +245,10 @@ def test_a_folder_is_standardised_like_a_file(tmp_path, capsys, table) -> None:
     ("more", "words"),
     [
         (["--out", "w.csv"], "--out: rows that are read in parts get weights as .npy, not w.csv"),
-        (["--out", "w.npy", "--estimator", "el"], "--estimator: el needs all of TRAIN in memory"),
+        (
+            ["--out", "w.npy", "--estimator", "chi2"],
+            "--estimator: chi2 needs all of TRAIN in memory",
+        ),
         (["--out", "w.npy", "--rank", "0"], "--rank: must be at least 1, not 0"),
     ],
 )

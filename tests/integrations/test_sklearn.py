@@ -22,7 +22,7 @@ from sklearn.utils.estimator_checks import check_estimator
 from torch import nn
 
 import diw
-from diw import KMM, DIWClassifier, DIWRegressor, Weighted
+from diw import KMM, DIWClassifier, DIWRegressor, ImportanceWeighted
 from diw.errors import DIWWarning, UsageError
 from diw.methods import make
 
@@ -234,9 +234,9 @@ def test_kmm_takes_columns_by_name() -> None:
     assert model.feature_names_in_.tolist() == ["a", "b"]
     assert model.n_features_in_ == 2
     assert not hasattr(model.fit(X.to_numpy(), X_trusted.to_numpy()), "feature_names_in_")
-    with pytest.raises(ValueError, match=r"^X_trusted: lacks the column 'b'"):
+    with pytest.raises(ValueError, match=r"^trusted: lacks the column 'b'"):
         KMM().fit(X, X_trusted.rename(columns={"b": "c"}))
-    with pytest.raises(ValueError, match=r"^X_trusted: also has the column 'c'"):
+    with pytest.raises(ValueError, match=r"^trusted: also has the column 'c'"):
         KMM().fit(X, X_trusted.assign(c=1.0))
     tags = get_tags(KMM())
     assert not tags.target_tags.required
@@ -254,14 +254,14 @@ def shifted(n=300):
 def test_weighted_fits_where_the_trusted_samples_are() -> None:
     X, y, X_trusted, y_trusted = shifted()
     plain = LinearRegression().fit(X, y)
-    ours = Weighted(LinearRegression()).fit(X, y, X_trusted)
+    ours = ImportanceWeighted(LinearRegression()).fit(X, y, X_trusted)
     by_hand = LinearRegression().fit(X, y, KMM().fit_weights(X, X_trusted))
     assert np.allclose(ours.coef_, by_hand.coef_)
     error = np.mean((ours.predict(X_trusted) - y_trusted) ** 2)
     assert error < 0.3 * np.mean((plain.predict(X_trusted) - y_trusted) ** 2)
     assert pickle.loads(pickle.dumps(ours)).score(X, y) == ours.score(X, y)
     assert "LinearRegression" in ours._repr_html_()
-    at_start = Weighted(LinearRegression(), KMM(bound=5.0), X_trusted)
+    at_start = ImportanceWeighted(LinearRegression(), KMM(bound=5.0), X_trusted)
     assert np.isfinite(cross_val_score(at_start, X, y, cv=2)).all()
     assert (
         clone(at_start).set_params(kmm__bound=7.0, estimator__fit_intercept=False).kmm.bound == 7.0
@@ -273,11 +273,11 @@ def test_weighted_routes_metadata_and_combines_weights() -> None:
     given = np.linspace(0, 2, 50)
     matched = KMM().fit_weights(X, X_trusted)
     expected = LogisticRegression().fit(X, y > 1, matched * given).coef_
-    plain = Weighted(LogisticRegression()).fit(X, y > 1, X_trusted, sample_weight=given)
+    plain = ImportanceWeighted(LogisticRegression()).fit(X, y > 1, X_trusted, sample_weight=given)
     assert np.allclose(plain.coef_, expected)
     with config_context(enable_metadata_routing=True):
         inner = LogisticRegression().set_fit_request(sample_weight=True)
-        routed = Weighted(inner).set_fit_request(X_trusted=True)
+        routed = ImportanceWeighted(inner).set_fit_request(X_trusted=True)
         pipeline = make_pipeline(routed).fit(X, y > 1, X_trusted=X_trusted, sample_weight=given)
         assert pipeline.score(X, y > 1) == plain.score(X, y > 1)
     assert np.allclose(pipeline[-1].coef_, expected)
@@ -286,13 +286,13 @@ def test_weighted_routes_metadata_and_combines_weights() -> None:
 
 def test_weighted_says_what_it_needs() -> None:
     with pytest.raises(UsageError, match=r"^X_trusted: give the samples to match"):
-        Weighted(DummyClassifier()).fit(X, Y)
+        ImportanceWeighted(DummyClassifier()).fit(X, Y)
     with pytest.raises(UsageError, match=r"^estimator: KNeighborsClassifier.fit takes no sample_w"):
-        Weighted(KNeighborsClassifier()).fit(X, Y, X)
+        ImportanceWeighted(KNeighborsClassifier()).fit(X, Y, X)
     with pytest.raises(NotFittedError):
-        Weighted(LogisticRegression()).predict(X)
+        ImportanceWeighted(LogisticRegression()).predict(X)
     with pytest.raises(AttributeError, match="nothing"):
-        _ = Weighted(LogisticRegression()).nothing
+        _ = ImportanceWeighted(LogisticRegression()).nothing
 
 
 def test_a_regressor_matches_losses_without_a_word() -> None:

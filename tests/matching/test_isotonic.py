@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from diw.matching import Isotonic, isotonic, kmm
+from diw.matching import Isotonic
 
 
 def by_definition(train, trusted, falling: bool):
@@ -32,35 +32,29 @@ def test_it_is_the_monotone_fit(seed, falling):
     train, trusted = rng.normal(size=25), rng.normal(-1 if falling else 1, 1, 15)
     if seed % 2:
         train, trusted = train.round(1), trusted.round(1)  # ties
-    match = isotonic(train, trusted, bound=1e6)
-    assert match.weights == pytest.approx(by_definition(train, trusted, falling), rel=1e-12)
+    weights = Isotonic(bound=1e6).fit(train, trusted).weights_
+    assert weights == pytest.approx(by_definition(train, trusted, falling), rel=1e-9)
     order = np.argsort(train)
-    steps = np.diff(match.weights[order])
+    steps = np.diff(weights[order])
     assert (steps <= 1e-12).all() if falling else (steps >= -1e-12).all()
 
 
-def test_a_column_and_the_front_door_give_the_same():
+def test_between_two_values_the_ratio_is_that_of_the_nearer():
+    estimator = Isotonic().fit([0.0, 1.0, 2.0, 3.0], [2.0, 3.0, 3.0])
+    low, high = estimator.weights_[[1, 2]]
+    assert low < high
+    assert estimator.predict([-9.0, 1.4, 1.6, 9.0]) == pytest.approx(
+        [low, low, high, estimator.weights_[3]]
+    )
+
+
+def test_one_number_per_row():
+    with pytest.raises(ValueError, match="train: has 2 columns; Isotonic needs one number per row"):
+        Isotonic().fit(np.ones((3, 2)), np.ones((3, 2)))
+
+
+def test_the_bound_holds_and_many_values_take_no_time():
     rng = np.random.default_rng(0)
-    train, trusted = rng.normal(size=50), rng.normal(0.5, 1, 30)
-    w = isotonic(train, trusted).weights
-    assert np.array_equal(isotonic(train[:, None], trusted[:, None]).weights, w)
-    assert np.array_equal(kmm(train, trusted, solver="isotonic").weights, w)
-    assert np.array_equal(Isotonic().fit_weights(train, trusted), w)
-
-
-def test_bound_and_columns():
-    rng = np.random.default_rng(0)
-    assert isotonic(rng.normal(size=50), rng.normal(2, 1, 50), bound=1.5).weights.max() <= 1.5
-    with pytest.raises(ValueError, match="z_train: has 2 columns"):
-        isotonic(np.ones((3, 2)), np.ones((3, 2)))
-
-
-def test_separate_values_and_equal_ones():
-    assert (isotonic([1.0, 2.0], [3.0, 4.0]).weights == 0).all()
-    assert isotonic([1.0, 1.0], [1.0]).weights == pytest.approx(1)
-
-
-def test_many_values_take_few_steps_of_python():
-    rng = np.random.default_rng(0)
-    match = isotonic(rng.normal(size=200_000), rng.normal(0.5, 1, 1000))
-    assert match.weights.mean() == pytest.approx(1, abs=0.05)
+    assert Isotonic(bound=1.5).fit(rng.normal(size=50), rng.normal(1, 1, 50)).weights_.max() <= 1.5
+    many = Isotonic().fit(rng.normal(size=200_000), rng.normal(0.5, 1, 1000)).weights_
+    assert many.mean() == pytest.approx(1, abs=0.05)

@@ -124,7 +124,7 @@ BAD = {
     "gamma: must be a number": ([1.0], [1.0], {"gamma": torch.ones((), device="meta")}),
     "slack: must be a number": ([1.0], [1.0], {"slack": np.ones(3)}),
     "rank: must be a number": ([1.0], [1.0], {"rank": np.array([1, 2])}),
-    "solver: must be": ([1.0], [1.0], {"solver": np.array(["diw", "diw"])}),
+    "solver: must be": ([1.0], [1.0], {"solver": np.array(["exact", "exact"])}),
     "tol: must be a number": ([1.0], [1.0], {"tol": "a"}),
     "bound: must be a number": ([1.0], [1.0], {"bound": None}),
     "rank: must be a whole": ([1.0], [1.0], {"rank": 1.5}),
@@ -133,7 +133,13 @@ BAD = {
     "max_iterations: must": ([1.0], [1.0], {"max_iterations": 0}),
     "on_failure: must": ([1.0], [1.0], {"on_failure": "ignore"}),
     "solver: must": ([1.0], [1.0], {"solver": "magic"}),
-    "backend: must": ([1.0], [1.0], {"backend": "jax"}),
+    "penalty: solver='exact' does not": ([1.0], [1.0], {"penalty": 3}),
+    "rate: solver='exact' does not": ([1.0], [1.0], {"rate": 0.5}),
+    "steps: solver='stopped' does not": ([1.0], [1.0], {"solver": "stopped", "steps": 2}),
+    "features: solver='exact' does not": ([1.0], [1.0], {"features": "linear"}),
+    "tol: solver='stopped' does not": ([1.0], [1.0], {"solver": "stopped", "tol": 1e-3}),
+    "rank: solver='cvxopt' does not": ([1.0], [1.0], {"solver": "cvxopt", "rank": 3}),
+    "solver: 'pgd' is a step of": ([1.0], [1.0], {"solver": "pgd"}),
 }
 
 

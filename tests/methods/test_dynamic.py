@@ -270,7 +270,11 @@ def test_momentum_needs_the_samples_places() -> None:
         ("diw", {"bound": 0.5}, "diw.bound: must be at least 1"),
         ("diw", {"ridge": 0}, "diw.ridge: must be positive"),
         ("diw", {"slack": -0.1}, "diw.slack: must be finite and not negative"),
-        ("diw", {"solver": "osqp"}, "diw.solver: must be 'diw', 'stopped', 'cvxopt', 'el',"),
+        (
+            "diw",
+            {"solver": "osqp"},
+            "diw.solver: must be 'exact', 'stopped' or 'cvxopt', not 'osqp'",
+        ),
         ("diw", {"gamma": "wide"}, "diw.gamma: unknown rule 'wide'"),
         ("diw", {"gamma": -1.0}, "diw.gamma: must be positive"),
         ("diw2-f", {"features": "loss"}, "diw2-f.features: choose hidden or output, not 'loss'"),

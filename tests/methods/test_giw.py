@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 import diw
 from diw.errors import UsageError
-from diw.matching.width import width
+from diw.matching.problem import width
 from diw.methods import make
 from tests.contract.cases import pretrained
 from tests.networks import plain_network, samples

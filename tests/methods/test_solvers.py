@@ -1,17 +1,13 @@
-"""Every estimator is a solver of every method that matches."""
-
-from typing import get_args
+"""The solvers of the methods that match, and how a spec names them."""
 
 import pytest
 import torch
 
-from diw.matching import Solver, kmm
+from diw.matching import kmm
 from diw.methods import make
 
-OTHERS = [name for name in get_args(Solver) if name != "cvxopt"]
 
-
-@pytest.mark.parametrize("solver", OTHERS)
+@pytest.mark.parametrize("solver", ["exact", "stopped"])
 def test_losses_are_matched_by_any_solver(solver: str) -> None:
     generator = torch.Generator().manual_seed(0)
     train = torch.rand(40, generator=generator) * 3
@@ -21,9 +17,12 @@ def test_losses_are_matched_by_any_solver(solver: str) -> None:
     assert match.weights.dtype == torch.float32
 
 
-def test_a_penalty_reaches_the_solver_and_the_spec_only_when_set() -> None:
-    train, trusted = torch.rand(40), torch.rand(30) * 0.5
-    [match] = make("diw", {"solver": "el", "penalty": 0.25}).solve([(train, trusted)])
-    assert match.penalty == 0.25
-    assert "penalty" not in make("diw", {"solver": "el"}).fields()
-    assert make("diw", {"penalty": 0.25}).fields()["penalty"] == 0.25
+def test_specs_keep_the_old_word_of_the_exact_solver() -> None:
+    """Kept runs are found by a hash of it."""
+    for fields in ({}, {"solver": "diw"}, {"solver": "exact"}):
+        method = make("diw", fields)
+        assert method.solver == "exact"
+        assert method.fields()["solver"] == "diw"
+    assert make("diw", {"solver": "stopped"}).fields()["solver"] == "stopped"
+    assert make("adiw", {}).fields()["solver"] == "pgd"
+    assert make("adiw", make("adiw", {}).fields()).solver == "pgd"

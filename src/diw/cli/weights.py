@@ -1,6 +1,5 @@
 """`diw weights`: weights for the rows of one file, matched to the rows of another."""
 
-import math
 import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,12 +15,12 @@ from diw.cli.options import (
     say,
     takes,
 )
-from diw.errors import DIWWarning, UsageError
+from diw.errors import DIWWarning, RunError, UsageError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from diw.matching import Match
+    from diw.matching import Estimator
 
 EXAMPLES = """
 \b
@@ -33,10 +32,9 @@ Examples:
   diw weights folder-of-parquet trusted.parquet --drop label --out weights.npy
 """
 
-ESTIMATORS = (
-    *("kmm", "stopped", "el", "entropy", "chi2"),
-    *("ulsif", "kliep", "logistic", "pgd", "isotonic"),
-)
+ESTIMATORS = ("kmm", "stopped", "entropy", "chi2", "ulsif", "logistic", "isotonic")
+OLD_ESTIMATORS = {"el": "entropy", "kliep": "logistic"}
+"""Of version 0.2, with what is closer to the ratio; they go with 1.0."""
 LARGE = 1 << 30
 """Bytes of an .npy file from which on it is read in parts."""
 ENDINGS = (".csv", ".npy", ".npz", ".parquet")
@@ -62,8 +60,9 @@ ENDINGS = (".csv", ".npy", ".npz", ".parquet")
 )
 @click.option(
     "--estimator",
-    "solver",
-    type=click.Choice(ESTIMATORS),
+    "name",
+    type=click.Choice([*ESTIMATORS, *OLD_ESTIMATORS]),
+    metavar=f"[{'|'.join(ESTIMATORS)}]",
     default="kmm",
     show_default=True,
     help="What estimates the weights; docs/estimators.md says when which is right.",
@@ -71,7 +70,7 @@ ENDINGS = (".csv", ".npy", ".npz", ".parquet")
 @click.option(
     "--penalty",
     type=float,
-    help="Penalty of el, entropy, chi2, ulsif and logistic.  [default: chosen by the data]",
+    help="Penalty of entropy, chi2, ulsif and logistic.  [default: chosen by the data]",
 )
 @click.option("--raw", is_flag=True, help="Do not standardise the columns.")
 @click.option(
@@ -80,11 +79,11 @@ ENDINGS = (".csv", ".npy", ".npz", ".parquet")
     help="Width of the kernel exp(-gamma |z-z'|^2): a number, median, quantile:0.01, …  "
     "[default: quantile:0.01 for one column, median for more]",
 )
-@click.option("--bound", type=float, default=50.0, show_default=True, help="Largest weight.")
+@click.option("--bound", type=float, help="Largest weight.  [default: 50]")
 @click.option("--slack", type=float, help="How far the mean weight may be from one.")
-@click.option("--ridge", type=float, default=1e-5, show_default=True, help="Ridge penalty.")
+@click.option("--ridge", type=float, help="Ridge penalty of kmm.  [default: 1e-5]")
 @click.option("--rank", type=int, help="Largest rank of the kernel; below it the match is exact.")
-@click.option("--tol", type=float, default=1e-8, show_default=True, help="Relative residual.")
+@click.option("--tol", type=float, help="Relative residual.  [default: 1e-8]")
 @click.option("--in-parts", is_flag=True, help="Read TRAIN in parts, also if it would fit.")
 @click.option("--scheduler", metavar="ADDRESS", help="Read the parts on a dask cluster.")
 @takes
@@ -97,7 +96,7 @@ def weights(
     drop: tuple[str, ...],
     raw: bool,
     gamma: str | None,
-    solver: str,
+    name: str,
     in_parts: bool,
     scheduler: str | None,
     waiting: Waiting,
@@ -120,9 +119,13 @@ def weights(
     _check_out(out)
     results.outputs(train, trusted).file(out)
     settings["gamma"] = _gamma(gamma)
+    settings = {key: value for key, value in settings.items() if value is not None}
+    if name in OLD_ESTIMATORS:
+        say([f"estimator: {name} goes with diw 1.0; {OLD_ESTIMATORS[name]} is taken instead"])
+        name = OLD_ESTIMATORS[name]
     if in_parts or scheduler is not None or _is_large(train):
-        if solver != "kmm":
-            raise UsageError(f"estimator: {solver} needs all of TRAIN in memory; only kmm does not")
+        if name != "kmm":
+            raise UsageError(f"estimator: {name} needs all of TRAIN in memory; only kmm does not")
         with warnings.catch_warnings():
             labels = () if keep_label else _labels(train, label, drop)
             summary = _in_parts(
@@ -141,7 +144,6 @@ def weights(
     import numpy as np
 
     from diw.data.values import read_values
-    from diw.matching import kmm
 
     pair = read_values(
         train,
@@ -153,18 +155,34 @@ def weights(
         keep_label=keep_label,
     )
     reading.say(pair.notes)
-    settings["solver"] = "diw" if solver == "kmm" else solver
+    estimator = _estimator(name, settings)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", DIWWarning)
         try:
-            match = kmm(pair.train, pair.trusted, **settings)
+            estimator.fit(pair.train, pair.trusted)
         except ValueError as error:
             raise UsageError(str(error)) from None
     say(str(warning.message) for warning in caught)
-    values = np.asarray(match.weights, dtype=np.float64)
+    values = np.asarray(estimator.weights_, dtype=np.float64)
+    if not values.any():
+        raise RunError(f"{trusted}: no row of {train} is like these, so that all weights are zero")
     _write(out, values, force=results.force)
-    summary = _summary(values, match, float(settings["bound"]), len(pair.trusted))
+    summary = _summary(values, estimator, len(pair.trusted))
     _say_summary(summary, out, results)
+
+
+def _estimator(name: str, settings: dict[str, Any]) -> "Estimator":
+    """The estimator of that name; a setting that it does not have is refused."""
+    from diw import matching
+
+    if name == "stopped":
+        settings = {**settings, "solver": "stopped"}
+    classes = {"kmm": "KMM", "stopped": "KMM", "ulsif": "ULSIF"}
+    estimator: Estimator = getattr(matching, classes.get(name, name.capitalize()))()
+    for option in settings:
+        if option not in estimator.get_params():
+            raise UsageError(f"{option}: {name} does not use it; leave it out")
+    return estimator.set_params(**settings)
 
 
 def _say_summary(summary: dict[str, Any], out: Path, results: Results) -> None:
@@ -205,7 +223,7 @@ def _in_parts(
     import numpy as np
 
     from diw.data.streams import find_parts, moments_of, standardised, with_places
-    from diw.matching.options import Options
+    from diw.matching import Options
     from diw.matching.streamed import kmm_in_parts, one_by_one
     from diw.outputs import creating
 
@@ -256,26 +274,25 @@ def _gamma(text: str | None) -> float | str | None:
         return text
 
 
-def _summary(weights: "NDArray[Any]", match: "Match", bound: float, trusted: int) -> dict[str, Any]:
+def _summary(weights: "NDArray[Any]", estimator: "Estimator", trusted: int) -> dict[str, Any]:
     """What to know about the weights before using them."""
     from diw.metrics import effective_sample_size
 
+    bound = float(estimator.get_params()["bound"])
+    match = getattr(estimator, "match_", None)
+    of_match = ("rank", "iterations", "objective", "error_bound", "trace_error")
     return {
         "rows": len(weights),
         "trusted_rows": trusted,
-        "status": match.status,
+        "status": estimator.status_,
         "effective_sample_size": effective_sample_size(weights),
         "share_at_zero": float((weights == 0).mean()),
         "share_at_bound": float((weights >= bound * (1 - 1e-6)).mean()),
         "largest": float(weights.max()),
         "mean": float(weights.mean()),
-        "gamma": match.gamma,
-        "penalty": match.penalty,
-        "rank": match.rank,
-        "iterations": match.iterations,
-        "objective": match.objective,
-        "error_bound": match.error_bound if match.error_bound < math.inf else None,
-        "trace_error": match.trace_error,
+        "gamma": getattr(estimator, "gamma_", None),
+        "penalty": getattr(estimator, "penalty_", None),
+        **{name: getattr(match, name) for name in of_match if match is not None},
     }
 
 

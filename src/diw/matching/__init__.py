@@ -1,49 +1,40 @@
-"""Kernel mean matching and its rivals: exact, fast at any size, honest about their status."""
+"""Kernel mean matching and other estimators of the ratio of two densities, exact and certified."""
 
-from diw.matching.estimators import (
-    EL,
-    KLIEP,
-    PGD,
-    ULSIF,
-    Chi2,
-    Entropy,
-    Isotonic,
-    Logistic,
-    chi2,
-    el,
-    entropy,
-    isotonic,
-    kliep,
-    logistic,
-    pgd,
-    ulsif,
-)
-from diw.matching.kmm import KMM, kmm, kmm_batch
+from typing import Any
+
+from diw.matching.deprecated import old_class, old_function
+from diw.matching.estimators import KMM, Estimator
+from diw.matching.isotonic import Isotonic
+from diw.matching.kmm import MatchOptions, Options, Solver, kmm, kmm_batch
+from diw.matching.logistic import Logistic
 from diw.matching.match import Match
-from diw.matching.options import MatchOptions, Options, Solver
+from diw.matching.one_class import OneClass
+from diw.matching.penalised import Chi2, Entropy
+from diw.matching.ulsif import ULSIF
 
 __all__ = [
-    "EL",
-    "KLIEP",
     "KMM",
-    "PGD",
     "ULSIF",
     "Chi2",
     "Entropy",
+    "Estimator",
     "Isotonic",
     "Logistic",
     "Match",
     "MatchOptions",
+    "OneClass",
     "Options",
     "Solver",
-    "chi2",
-    "el",
-    "entropy",
-    "isotonic",
-    "kliep",
     "kmm",
     "kmm_batch",
-    "logistic",
-    "pgd",
-    "ulsif",
 ]
+
+
+# Functions of version 0.2, which warn; three have the names of modules.
+el, entropy, chi2 = old_function("el"), old_function("entropy"), old_function("chi2")
+ulsif, kliep = old_function("ulsif"), old_function("kliep")
+logistic, isotonic = old_function("logistic"), old_function("isotonic")
+
+
+def __getattr__(name: str) -> Any:
+    return old_class(name)

@@ -1,248 +1,244 @@
-"""The other estimators by name: a function and a class each (docs/estimators.md says when which).
+"""What all estimators of the ratio share, and `KMM`, the first of them.
 
-All estimate the same thing as `kmm`, the ratio of the trusted to the training density at the
-training values, and give the same `Match`. `kmm(…, solver="el")` is the same as `el(…)`, which
-besides takes what that estimator alone understands.
+Each estimates the ratio of the trusted to the training density: `fit(train, trusted)` gives
+`weights_` at the training values and a `status_`, and `predict(rows)` the weights of new rows.
+docs/estimators.md says when which is right.
 """
 
-from dataclasses import dataclass
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, fields
+from typing import Any, Self, final
 
 import numpy as np
 
-from diw.matching.backend import FloatArray, Values, is_tensor
-from diw.matching.gram import gram_of
-from diw.matching.kmm import KMM, kmm
-from diw.matching.match import Match, certify, settled
-from diw.matching.options import Features, OnFailure, Options, Solver
-from diw.matching.penalised import Masses, penalised
-from diw.matching.pgd import projected_gradient
-from diw.matching.problem import make_problem
-
-
-def _up_to_a_penalty(solver: Solver, says: str):
-    """The function of one of the penalties; their arguments are the same."""
-
-    def match(
-        z_train: Values,
-        z_trusted: Values,
-        *,
-        penalty: float | None = None,
-        gamma: float | str | None = None,
-        bound: float = 50.0,
-        train_mass: Values = None,
-        trusted_mass: Values = None,
-        rank: int | None = None,
-        tol: float = 1e-8,
-        on_failure: OnFailure = "raise",
-    ) -> Match:
-        options = Options(
-            solver=solver, penalty=penalty, gamma=gamma, bound=bound, rank=rank, tol=tol,
-            on_failure=on_failure,
-        )  # fmt: skip
-        return _with_masses(z_train, z_trusted, options, train_mass, trusted_mass)
-
-    match.__name__ = match.__qualname__ = solver
-    match.__doc__ = f"""{says}
-
-    Args:
-        z_train: (n,) or (n, d) training values, as in `kmm`.
-        z_trusted: (m,) or (m, d) trusted values.
-        penalty: ν; None is the discrepancy principle, the largest ν with
-            MMD² ≤ (1 − ‖μ̂_trusted‖²)/m.
-        gamma: Width of the kernel, as in `kmm`.
-        bound: B, the largest weight.
-        train_mass: (n,) how many samples each training value stands for; None is one.
-        trusted_mass: (m,) the same of the trusted values.
-        rank: The largest rank of the kernel's factor; None is 256 of more than
-            512 values, training and trusted together.
-        tol: The largest relative residual that counts as solved.
-        on_failure: "raise" or "warn", where `tol` is not reached.
-    """
-    return match
-
-
-el = _up_to_a_penalty(
-    "el",
-    "Weights by empirical likelihood: minimise ½MMD² + ν·mean(w − 1 − log w) over 0 < w ≤ B.",
+from diw.alerts import warn
+from diw.errors import UsageError
+from diw.matching.gram import (
+    BLOCK,
+    DENSE_ROWS,
+    Basis,
+    Factor,
+    FloatArray,
+    clip,
+    gaussian,
+    squared_distances,
 )
-entropy = _up_to_a_penalty(
-    "entropy",
-    "Weights by entropy: minimise ½MMD² + ν·mean(w log w − w + 1) over 0 ≤ w ≤ B.",
-)
-chi2 = _up_to_a_penalty(
-    "chi2",
-    """Weights by least squares: minimise ½MMD² + (ν/2)·mean((w − 1)²) over 0 ≤ w ≤ B.
+from diw.matching.kmm import Options, as_values, blas_threads, solve
+from diw.matching.match import Values, into_band, like
 
-    Kernel mean matching with a ridge that draws weights to one, as strong as the trusted samples
-    allow.""",
-)
+FAINT, FEW_COUNT = 0.8, 0.2  # mean weight and effective share that give reason to look
+NEIGHBOURS = 1000  # values of either kind that are, at most
+MANY = 0.1  # the share without neighbours that is worth a warning
 
 
-def ulsif(
-    z_train: Values,
-    z_trusted: Values,
-    *,
-    penalty: float | None = None,
-    gamma: float | str | None = None,
-    bound: float = 50.0,
-) -> Match:
-    """Weights by unconstrained least-squares importance fitting (Kanamori et al. 2009).
+@dataclass(kw_only=True, eq=False, repr=False)
+class Estimator(ABC):
+    """Weights for training samples so that they look like the trusted ones.
 
-    A kernel model with up to 100 trusted values as centres, in closed form. `gamma` and
-    `penalty`, its λ, are chosen by the error with one pair left out where they are None.
+    The classes keep scikit-learn's conventions (`get_params`, `set_params`, `clone`, trailing
+    underscores) without importing it; parameters are checked by `fit`.
+
+    Attributes:
+        weights_: (n,) the weights of the training samples, of the kind of `train`.
+        status_: "optimal", or what else there is to know.
+        n_features_in_: Columns of `train`.
+        feature_names_in_: Their names, where `train` is a DataFrame with names.
     """
-    return kmm(z_train, z_trusted, solver="ulsif", penalty=penalty, gamma=gamma, bound=bound)
+
+    def fit(self, train: Values, trusted: Values) -> Self:
+        """Estimate the weights of the training samples.
+
+        Args:
+            train: (n,) or (n, d) training samples; a DataFrame's columns go by name.
+            trusted: (m,) or (m, d) trusted samples.
+        """
+        self._check()
+        names = _names(train)
+        vars(self).pop("feature_names_in_", None)
+        if names is not None:
+            self.feature_names_in_ = np.asarray(names, dtype=object)
+        shape = np.shape(train)
+        self.n_features_in_: int = shape[1] if len(shape) > 1 else 1
+        with blas_threads(train, trusted):
+            weights, status = self._fit(train, self._in_order("trusted", trusted))
+        self.weights_: Values = like(train, weights, self._most)
+        self.status_: str = status
+        mean, square = float(weights.mean()), float((weights * weights).mean())
+        effective = mean * mean / max(square, 1e-300)
+        plain = status in ("optimal", "approximate")
+        if not (plain and mean >= FAINT and effective >= FEW_COUNT):
+            self._look_for_neighbours(train, trusted, effective)
+        return self
+
+    def fit_weights(self, train: Values, trusted: Values) -> Values:
+        """`fit`, then return the weights, for use as another estimator's `sample_weight`."""
+        return self.fit(train, trusted).weights_
+
+    def predict(self, rows: Values) -> Values:
+        """The weights of new rows, (k,) of (k,) or (k, d), by the ratio that `fit` found."""
+        if not self.__sklearn_is_fitted__():
+            raise UsageError(
+                f"{type(self).__name__}: is not fitted; call fit(train, trusted) first"
+            )
+        z = as_values("rows", self._in_order("rows", rows))
+        z = z[:, None] if z.ndim == 1 else z
+        if z.shape[1] != self.n_features_in_:
+            raise UsageError(f"rows: {z.shape[1]} columns, but fit had {self.n_features_in_}")
+        if not np.isfinite(z).all():
+            raise UsageError("rows: holds NaN or infinite values")
+        with blas_threads(z):
+            return like(rows, clip(self._predict(z), self._most), self._most)
+
+    def _look_for_neighbours(self, train: Values, trusted: Values, effective: float) -> None:
+        """Say, and warn, that trusted values lie where nothing can be weighed, if many do."""
+        ours, theirs = as_values("train", train), as_values("trusted", self._in_order("", trusted))
+        share = uncovered(ours, theirs)
+        if share > MANY:
+            said = f"{share:.0%} of the trusted values lie where there are no training values"
+            self.status_ += f"; {said}"
+            warn(
+                f"{type(self).__name__}: {said}, so that no weights stand for them; "
+                f"the effective sample size is {effective:.1%}"
+            )
+
+    @property
+    def _most(self) -> float:
+        """The largest weight."""
+        return float(getattr(self, "bound", math.inf))
+
+    def _check(self) -> None:  # noqa: B027
+        """Refuse parameters that cannot work, by name."""
+
+    @abstractmethod
+    def _fit(self, train: Values, trusted: Values) -> tuple[FloatArray, str]:
+        """The weights (n,), at most B, and the status; keeps what `_predict` needs."""
+
+    @abstractmethod
+    def _predict(self, z: FloatArray) -> FloatArray:
+        """The ratio at finite values (k, d)."""
+
+    def _in_order(self, argument: str, rows: Any) -> Any:
+        """Rows with their columns in the order of the training columns, where both have names."""
+        names, theirs = list(vars(self).get("feature_names_in_", ())), _names(rows)
+        if not names or theirs is None or names == theirs:
+            return rows
+        if sorted(names) != sorted(theirs):
+            lacking = [name for name in names if name not in theirs]
+            word, which = ("lacks", lacking) if lacking else ("also has", set(theirs) - set(names))
+            raise UsageError(f"{argument}: {word} the column {next(iter(which))!r}")
+        return rows[names]
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The parameters by name; `deep` is there for scikit-learn and changes nothing."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    def set_params(self, **params: Any) -> Self:
+        """Change parameters by name.
+
+        Raises:
+            ValueError: There is no such parameter.
+        """
+        known = list(self.get_params())
+        for name, value in params.items():
+            if name not in known:
+                kind = type(self).__name__
+                raise ValueError(f"{name}: is not a parameter of {kind}; choose from {known}")
+            setattr(self, name, value)
+        return self
+
+    def __sklearn_tags__(self) -> Any:
+        """What scikit-learn asks: fitted with two tables of numbers, no labels, finite."""
+        from sklearn.utils import (  # pyright: ignore[reportMissingTypeStubs]
+            InputTags,
+            Tags,
+            TargetTags,
+        )
+
+        return Tags(None, TargetTags(required=False), input_tags=InputTags(one_d_array=True))
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "weights_")
+
+    def __repr__(self) -> str:
+        values = ((f, getattr(self, f.name)) for f in fields(self))
+        changed = [f"{field.name}={value!r}" for field, value in values if value != field.default]
+        return f"{type(self).__name__}({', '.join(changed)})"
 
 
-def kliep(
-    z_train: Values,
-    z_trusted: Values,
-    *,
-    gamma: float | str | None = None,
-    bound: float = 50.0,
-    on_failure: OnFailure = "raise",
-) -> Match:
-    """Weights by the Kullback–Leibler importance estimation procedure (Sugiyama et al. 2008).
+def uncovered(train: FloatArray, trusted: FloatArray) -> float:
+    """The share of trusted values far from all training values, of up to 1,000 of either.
 
-    The kernel model of `ulsif`, fitted by likelihood; `gamma` is chosen by the likelihood
-    of folds left out where it is None.
+    Far is three times as far as all but a hundredth of the training values are from each other.
     """
-    return kmm(z_train, z_trusted, solver="kliep", gamma=gamma, bound=bound, on_failure=on_failure)
+    ours, theirs = (_some(part.reshape(len(part), -1)) for part in (train, trusted))
+    z, n = np.concatenate([ours, theirs]), len(ours)
+    z -= np.median(ours, axis=0)
+    z /= max(float(np.abs(z).max()), 1e-300)
+    squares = squared_distances(z[:n], z, 1e-6)
+    np.fill_diagonal(squares, math.inf if n > 1 else 0.0)
+    limit = 9.0 * float(np.quantile(squares[:, :n].min(1), 0.99))
+    return float((squares[:, n:].min(0) > limit).mean())
 
 
-def logistic(
-    z_train: Values,
-    z_trusted: Values,
-    *,
-    penalty: float | None = None,
-    features: Features = "any",
-    gamma: float | str | None = None,
-    bound: float = 50.0,
-    tol: float = 1e-8,
-    on_failure: OnFailure = "raise",
-) -> Match:
-    """Weights by logistic regression between trusted and training values (Bickel et al. 2009).
+def _some(z: FloatArray) -> FloatArray:
+    """Up to `NEIGHBOURS` of the values, evenly through them."""
+    return z[np.linspace(0, len(z) - 1, min(len(z), NEIGHBOURS)).astype(np.int64)]
 
-    The features are the columns, their squares and products, or Gaussian kernels, whichever are
-    likeliest when left out, simple ones first; `features="linear"` asks for the columns alone,
-    `gamma` for kernels of that width. `penalty` is λ, chosen in the same way where it is None.
-    The match has `gamma` 0 where no kernels were taken, and the number of features as its `rank`.
+
+def _names(X: Any) -> list[str] | None:
+    """The columns' names of a DataFrame, if all are text."""
+    names: list[Any] = list(getattr(X, "columns", ()))
+    return names if names and all(isinstance(name, str) for name in names) else None
+
+
+@final
+@dataclass(kw_only=True, eq=False, repr=False)
+class KMM(Estimator, Options):
+    """Kernel mean matching: `diw.kmm`, whose options are the parameters.
+
+    Attributes:
+        match_: The whole `Match`, with status, residuals and error bound.
+        gamma_: The kernel's γ that was used.
+
+    Examples:
+        >>> import numpy as np
+        >>> X_train, X_trusted = np.arange(8.0).reshape(4, 2), np.ones((3, 2))
+        >>> KMM(bound=10).fit(X_train, X_trusted).weights_.shape
+        (4,)
     """
-    return kmm(
-        z_train, z_trusted, solver="logistic", penalty=penalty, features=features, gamma=gamma,
-        bound=bound, tol=tol, on_failure=on_failure,
-    )  # fmt: skip
 
+    def __post_init__(self) -> None:
+        """Leave the checks to `fit`, as scikit-learn's conventions ask."""
 
-def pgd(
-    z_train: Values,
-    z_trusted: Values,
-    *,
-    start: Values = None,
-    steps: int = 1,
-    rate: float = 1.0,
-    gamma: float | str | None = None,
-    bound: float = 50.0,
-    slack: float | None = None,
-    ridge: float = 1e-5,
-) -> Match:
-    """Weights by a few projected gradient steps on the matching problem, as ADIW takes them.
+    def _fit(self, train: Values, trusted: Values) -> tuple[FloatArray, str]:
+        [solved] = solve([(train, trusted)], Options(**self.get_params()))
+        problem, gram = solved.problem, solved.gram
+        weights = into_band(problem, solved.solution.weights)
+        self.match_, self.gamma_ = solved.match, solved.match.gamma
+        self._problem, self._solution = problem, solved.solution
+        self._factor: tuple[Basis, FloatArray, bool] | None = None
+        if isinstance(gram, Factor) and (gram.capped or problem.n > DENSE_ROWS):
+            basis = Basis.of(problem.columns[list(gram.pivots)], problem.gamma)
+            self._factor = basis, gram.b - gram.V @ weights, gram.capped
+        return weights, solved.match.status
 
-    Args:
-        z_train: (n,) or (n, d) training values, as in `kmm`.
-        z_trusted: (m,) or (m, d) trusted values.
-        start: (n,) the weights of the last visit; None is one each.
-        steps: How many steps.
-        rate: The learning rate; up to 2 the objective never grows.
-        gamma: Width of the kernel; None is "quantile:0.5".
-        bound: B, the largest weight.
-        slack: ε, how far the mean weight may be from one; None is (√n−1)/√n.
-        ridge: ω, added to the kernel's diagonal.
-    """
-    options = Options(
-        solver="pgd", steps=steps, rate=rate, gamma=gamma, bound=bound, slack=slack, ridge=ridge
-    )
-    problem = make_problem(z_train, z_trusted, options)
-    gram = gram_of(problem, None)
-    begin = None if start is None else problem.xp.array(_counts("start", start, problem.n))
-    solution = projected_gradient(problem, gram, options, begin)
-    return certify(problem, gram, solution, z_train, options)[0]
+    def _predict(self, z: FloatArray) -> FloatArray:
+        """The weights that fulfil the conditions of optimality beside those of the training values.
 
-
-def isotonic(z_train: Values, z_trusted: Values, *, bound: float = 50.0) -> Match:
-    """Weights by the monotone ratio of largest likelihood, for one number per sample.
-
-    The ratio rises or falls with the value, whichever is likelier. There is no kernel and nothing
-    to choose.
-    """
-    return kmm(z_train, z_trusted, solver="isotonic", bound=bound)
-
-
-def _with_masses(
-    z_train: Values, z_trusted: Values, options: Options, train_mass: Values, trusted_mass: Values
-) -> Match:
-    problem = make_problem(z_train, z_trusted, options)
-    n, m = problem.n, len(problem.z) - problem.n
-    masses = Masses(_counts("train_mass", train_mass, n), _counts("trusted_mass", trusted_mass, m))
-    for name, mass in (("train_mass", masses.train), ("trusted_mass", masses.trusted)):
-        if not mass.sum() > 0:
-            raise ValueError(f"{name}: all masses are zero")
-    match, solved = penalised(problem, options, z_train, masses)
-    return settled(match, solved, options, stacklevel=3)
-
-
-def _counts(name: str, values: Values, size: int) -> FloatArray:
-    """(size,) finite numbers that are not negative, ones by default."""
-    if values is None:
-        return np.ones(size)
-    try:
-        values = values.detach().cpu().double().numpy() if is_tensor(values) else values
-        counts = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError, RuntimeError):
-        raise ValueError(f"{name}: is not an array of numbers") from None
-    if counts.shape != (size,):
-        raise ValueError(f"{name}: needs one number per value, ({size},), not {counts.shape}")
-    if not (np.isfinite(counts) & (counts >= 0)).all():
-        raise ValueError(f"{name}: holds negative, infinite or NaN numbers")
-    return counts
-
-
-class _Named(KMM):
-    """`KMM` with another solver as its default."""
-
-    def __init_subclass__(cls, *, solver: Solver) -> None:
-        cls.__annotations__ = {"solver": Solver}
-        cls.solver = solver
-        dataclass(kw_only=True, repr=False, eq=False)(cls)
-
-
-class EL(_Named, solver="el"):
-    """`el` with the conventions of `KMM`."""
-
-
-class Entropy(_Named, solver="entropy"):
-    """`entropy` with the conventions of `KMM`."""
-
-
-class Chi2(_Named, solver="chi2"):
-    """`chi2` with the conventions of `KMM`."""
-
-
-class ULSIF(_Named, solver="ulsif"):
-    """`ulsif` with the conventions of `KMM`."""
-
-
-class KLIEP(_Named, solver="kliep"):
-    """`kliep` with the conventions of `KMM`."""
-
-
-class Logistic(_Named, solver="logistic"):
-    """`logistic` with the conventions of `KMM`."""
-
-
-class PGD(_Named, solver="pgd"):
-    """`pgd` with the conventions of `KMM`."""
-
-
-class Isotonic(_Named, solver="isotonic"):
-    """`isotonic` with the conventions of `KMM`."""
+        On the kernel matrix w(z) = (k(z) − Σ_j k(z, z_j) w_j − λ)/ω, where k(z) is the trusted
+        values' part; on a factor the same through its r dual numbers. Cut at 0 and B.
+        """
+        if self.solver != "exact":
+            raise UsageError(f"predict: needs solver='exact'; {self.solver!r} stops before")
+        problem, found = self._problem, self._solution
+        z, known, n, ridge = problem.placed(z), problem.columns, problem.n, problem.ridge
+        if self._factor is not None:
+            basis, dual, capped = self._factor
+            V, left = basis.columns(z)
+            u = (dual @ V - found.multiplier) / ridge
+            return u * ridge / (ridge + left) if capped else u
+        share = np.append(-found.weights, np.full(len(known) - n, n / (len(known) - n)))
+        pieces = np.array_split(z, 1 + len(z) * len(known) // BLOCK)
+        pull = np.concatenate([gaussian(piece, known, problem.gamma) @ share for piece in pieces])
+        return (pull - found.multiplier) / ridge

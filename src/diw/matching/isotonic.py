@@ -10,81 +10,66 @@ share p of trusted ones by a monotone function, and
 Rising and falling are both fitted, and the likelier is taken.
 """
 
+from dataclasses import dataclass
+from typing import Any, final
+
 import numpy as np
-from numpy.typing import NDArray
+import scipy.optimize  # pyright: ignore[reportMissingTypeStubs]
+from scipy.special import xlogy  # pyright: ignore
 
-from diw.matching.backend import NUMPY, FloatArray, Values, like, to_numpy
-from diw.matching.match import Match
-from diw.matching.options import Options
-from diw.matching.problem import Problem
+from diw.matching.estimators import Estimator
+from diw.matching.gram import FloatArray
+from diw.matching.kmm import as_values, check_positive
+from diw.matching.match import Values
+
+_isotonic: Any = scipy.optimize.isotonic_regression
+_xlogy: Any = xlogy
 
 
-def isotonic(problem: Problem, options: Options, z_train: Values) -> tuple[Match, bool]:
-    """The monotone ratio at the training values.
+@final
+@dataclass(kw_only=True, eq=False, repr=False)
+class Isotonic(Estimator):
+    """Weights by the monotone ratio of largest likelihood, for one number per sample.
 
-    Raises:
-        ValueError: The values have more than one column.
+    Between two values the ratio is that of the nearer one.
+
+    Attributes:
+        rising_: Whether the ratio rises with the value.
     """
-    z = to_numpy(problem.z)
-    if z.ndim == 2 and z.shape[1] > 1:
-        raise ValueError(
-            f"z_train: has {z.shape[1]} columns; the isotonic ratio needs one number per sample"
-        )
-    z, n = z.ravel(), problem.n
-    values, places = np.unique(z, return_inverse=True)
-    train = np.bincount(places[:n], minlength=len(values)).astype(np.float64)
-    trusted = np.bincount(places[n:], minlength=len(values)).astype(np.float64)
-    rising, falling = _fit(train, trusted), _fit(train[::-1], trusted[::-1])[::-1]
-    fits = [(_likelihood(p, train, trusted), p) for p in (falling, rising)]
-    likelihood, p = max(fits, key=lambda fit: fit[0])
-    p = p[places[:n]]  # below one, because each level here holds a training value
-    w = np.minimum(p / (1.0 - p) * (n / (len(z) - n)), problem.bound)
-    match = Match(
-        weights=like(z_train, NUMPY.array(w), problem.bound),
-        status="optimal",
-        iterations=2,
-        gamma=0.0,
-        rank=len(np.unique(p)),
-        objective=-likelihood / len(z),
-        primal_residual=0.0,
-        dual_residual=0.0,
-        complementarity=0.0,
-        trace_error=0.0,
-        error_bound=0.0,
-    )
-    return match, True
 
+    bound: float = 50.0
+    """B, the largest weight."""
 
-def _fit(train: FloatArray, trusted: FloatArray) -> FloatArray:
-    """The rising shares of trusted samples, one per distinct value: pooled adjacent violators."""
-    starts, ours, theirs = _runs(train, trusted)
-    levels: list[tuple[float, float, int]] = []  # trusted, all, first value
-    for start, a, b in zip(starts.tolist(), ours.tolist(), theirs.tolist(), strict=True):
-        good, total, first = b, a + b, start
-        while levels and levels[-1][0] * total >= good * levels[-1][1]:
-            before = levels.pop()
-            good, total, first = good + before[0], total + before[1], before[2]
-        levels.append((good, total, first))
-    share = np.array([good / total for good, total, _ in levels])
-    firsts = np.array([first for *_, first in levels] + [len(train)])
-    return np.repeat(share, np.diff(firsts))
+    def _check(self) -> None:
+        check_positive("bound", self.bound)
 
+    def _fit(self, train: Values, trusted: Values) -> tuple[FloatArray, str]:
+        parts = as_values("train", train), as_values("trusted", trusted)
+        for name, z in zip(("train", "trusted"), parts, strict=True):
+            if z.size > len(z):
+                columns = z.shape[1]
+                raise ValueError(
+                    f"{name}: has {columns} columns; Isotonic needs one number per row"
+                )
+            if not np.isfinite(z).all():
+                raise ValueError(f"{name}: holds NaN or infinite values")
+        ours, theirs = (z.ravel() for z in parts)
+        values, places = np.unique(np.concatenate([ours, theirs]), return_inverse=True)
+        n, size = len(ours), len(values)
+        counts = np.bincount(places[:n], minlength=size), np.bincount(places[n:], minlength=size)
+        total = counts[0] + counts[1]
+        fits: list[tuple[float, bool, FloatArray]] = []
+        for rising in (False, True):
+            shares = _isotonic(counts[1] / total, weights=total, increasing=rising).x
+            p = np.clip(shares, 0.0, 1.0)  # rounding may leave a share of 0 or 1 beside it
+            likelihood = float((_xlogy(counts[1], p) + _xlogy(counts[0], 1 - p)).sum())
+            fits.append((likelihood, rising, p))
+        _, self.rising_, p = max(fits, key=lambda fit: fit[0])
+        with np.errstate(divide="ignore"):
+            ratio = p / (1.0 - p) * (n / len(theirs))
+        self._values, self._ratio = values, np.minimum(ratio, self._most)
+        return self._ratio[places[:n]], "optimal"
 
-def _runs(
-    train: FloatArray, trusted: FloatArray
-) -> tuple[NDArray[np.int64], FloatArray, FloatArray]:
-    """Neighbours with equal shares, pooled: where they start, and their counts.
-
-    Most values are pure, training or trusted, so that runs of them shorten the list.
-    """
-    share = trusted / (train + trusted)
-    starts = np.concatenate([[0], (share[1:] != share[:-1]).nonzero()[0] + 1])
-    return starts, np.add.reduceat(train, starts), np.add.reduceat(trusted, starts)
-
-
-def _likelihood(p: FloatArray, train: FloatArray, trusted: FloatArray) -> float:
-    """Σ log p over trusted samples + Σ log(1 − p) over training samples."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        terms = np.where(trusted > 0, trusted * np.log(p), 0.0)
-        terms += np.where(train > 0, train * np.log(1.0 - p), 0.0)
-    return float(terms.sum())
+    def _predict(self, z: FloatArray) -> FloatArray:
+        middles = self._values[:-1] + 0.5 * (self._values[1:] - self._values[:-1])
+        return self._ratio[middles.searchsorted(z[:, 0])]

@@ -1,45 +1,114 @@
-"""Kernel mean matching: `kmm` for one problem, `kmm_batch` for many, `KMM` as an estimator.
+"""Kernel mean matching: `kmm` for one problem, `kmm_batch` for many.
 
 Each call goes the same way: check (problem.py), choose the form of the kernel matrix
-(gram.py), solve (newton.py and interior_point.py on a factor, active_set.py or batched.py on
-the matrix; stopped.py, cvxopt.py or pgd.py where asked), certify (match.py). The other
-estimators solve problems of their own (penalised.py, ratios.py, logistic.py,
-isotonic.py).
+(gram.py), solve (newton.py on a factor, dense.py on the matrix; stopped.py where asked),
+certify (match.py).
 """
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cache
-from typing import Any, Self
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from diw.matching.active_set import active_set
-from diw.matching.backend import Values
-from diw.matching.batched import solve_batched
-from diw.matching.cvxopt import solve_by_cvxopt
-from diw.matching.gram import Factor, Gram, dense, gram_of
-from diw.matching.interior_point import interior_point
-from diw.matching.isotonic import isotonic
-from diw.matching.logistic import logistic
-from diw.matching.match import Match, Solution, certify, settled
-from diw.matching.newton import DualPoint, System, newton
-from diw.matching.options import Options, with_keywords
-from diw.matching.penalised import penalised
-from diw.matching.pgd import projected_gradient
-from diw.matching.problem import Problem, make_problem
-from diw.matching.ratios import kliep, ulsif
-from diw.matching.stopped import stopped
+from diw.alerts import warn
+from diw.matching.dense import active_set, solve_batched
+from diw.matching.deprecated import OLD_OPTIONS, OLD_SOLVERS, match_by_old_name
+from diw.matching.gram import Factor, FloatArray, Gram, dense, gram_of
+from diw.matching.match import Match, Solution, Values, certify, settle
+from diw.matching.newton import System, solve_system
+from diw.matching.problem import Problem, make_problem, parse_rule
+from diw.matching.stopped import solve_by_cvxopt, stopped
 
-NEWTON_RANK = 40  # up to this rank Newton's method alone is mostly fastest
-NEWTON_STEPS = 30  # if it has not ended by then, it will not soon
-SAMPLE = 20_000  # samples of the thinned problem that a very large one starts from
+Solver = Literal["exact", "stopped", "cvxopt"]
+OnFailure = Literal["raise", "warn"]
+
 ONE_THREAD_ROWS = 200_000  # up to this size a second BLAS thread gains a fifth at most
 
 
-@with_keywords(Options)
-def kmm(z_train: Values, z_trusted: Values, options: Options) -> Match:
+@dataclass(kw_only=True)
+class MatchOptions:
+    """What a match is: its kernel, its constraints, and who solves it."""
+
+    solvers: ClassVar[tuple[str, ...]] = ("exact", "stopped", "cvxopt")
+
+    gamma: float | str | None = None
+    """Width of the kernel exp(−γ‖z−z'‖²): a number, a rule such as "quantile:0.01" or "median", or
+    None for the rule that suits the values: "quantile:0.01" for one number per sample, such as
+    losses (the paper's for label noise), "median" for features and inputs."""
+    bound: float = 50.0
+    """B, the largest weight the match may give (the paper: 50, 10 or 100)."""
+    slack: float | None = None
+    """ε, how far the mean weight may be from one; None is (√n−1)/√n."""
+    ridge: float = 1e-5
+    """ω, added to the kernel's diagonal."""
+    solver: str = field(default="exact", metadata={"written": {"exact": "diw"}})
+    """"exact" solves the match exactly; "stopped" ends early, where the authors' solver ends, as
+    the paper's results ask; "cvxopt" is the authors' solver itself (extra `released`)."""
+
+    def __post_init__(self) -> None:
+        check_gamma(self.gamma)
+        check_positive("bound", self.bound)
+        if self.slack is not None and not 0 <= _number("slack", self.slack) < math.inf:
+            raise ValueError(f"slack: must be finite and not negative, not {self.slack}")
+        check_positive("ridge", self.ridge)
+        if str(self.solver) == "diw":  # the word of specs
+            self.solver = "exact"
+        check_choice("solver", self.solver, self.solvers)
+
+
+@dataclass(kw_only=True)
+class Options(MatchOptions):
+    """How a match is computed, besides what it is."""
+
+    rank: int | None = None
+    """The largest rank of the kernel's factor. None is no limit up to 8,192 samples; beyond, 512,
+    and for (n, d) values of more than 16,000 samples fewer, at least 100. A limit that cuts the
+    kernel short makes the status "approximate"."""
+    tol: float = 1e-8
+    """The largest relative residual that counts as solved; "exact" alone has one."""
+    max_iterations: int = 200
+    """Steps of a solver before it gives up."""
+    on_failure: OnFailure = "raise"
+    """What to do when a match is not solved: raise `MatchingError`, or warn and return the feasible
+    weights found."""
+
+    def __post_init__(self) -> None:
+        if str(self.solver) == "diw":
+            warn(
+                "solver='diw' is deprecated and goes with diw 1.0: use solver='exact'",
+                DeprecationWarning,
+            )
+        super().__post_init__()
+        check_positive("tol", self.tol)
+        if self.rank is not None:
+            check_whole("rank", self.rank)
+        check_whole("max_iterations", self.max_iterations)
+        check_choice("on_failure", self.on_failure, ("raise", "warn"))
+        unused = {"stopped": ("tol",), "cvxopt": ("tol", "rank", "max_iterations")}
+        for option in fields(self):
+            if option.name in unused.get(self.solver, ()):
+                check_unused(option.name, getattr(self, option.name), option.default, self.solver)
+
+
+def kmm(
+    z_train: Values,
+    z_trusted: Values,
+    *,
+    gamma: float | str | None = None,
+    bound: float = 50.0,
+    slack: float | None = None,
+    ridge: float = 1e-5,
+    solver: Solver = "exact",
+    rank: int | None = None,
+    tol: float = 1e-8,
+    max_iterations: int = 200,
+    on_failure: OnFailure = "raise",
+    **old: Any,
+) -> Match:
     """Weights under which the kernel mean of the training values matches that of the trusted ones.
 
     Fang et al. 2020, Eq. (10), after Huang et al. 2007. Minimises
@@ -49,8 +118,18 @@ def kmm(z_train: Values, z_trusted: Values, options: Options) -> Match:
     Args:
         z_train: (n,) or (n, d) training values, a NumPy array or a tensor.
         z_trusted: (m,) or (m, d) trusted values.
-        options: As keywords: the fields of `diw.matching.Options`, explained there and in
-            docs/matching.md.
+        gamma: Width of the kernel exp(−γ‖z−z'‖²): a number, a rule ("quantile:0.01", "median",
+            "scale"), or None: "quantile:0.01" for one number per sample, else "median".
+        bound: B, the largest weight.
+        slack: ε, how far the mean weight may be from one; None is (√n−1)/√n.
+        ridge: ω, added to the kernel's diagonal.
+        solver: "exact"; "stopped" ends early, where the authors' solver ends; "cvxopt" is theirs.
+        rank: The largest rank of the kernel's factor; None is no limit up to 8,192 samples,
+            beyond 512 and at least 100. A cut makes the status "approximate".
+        tol: The largest relative residual that counts as solved.
+        max_iterations: Steps of a solver before it gives up.
+        on_failure: "raise" `MatchingError`, or "warn" and return the feasible weights found.
+        old: Options of version 0.2, which warn.
 
     Returns:
         A `Match`; its weights have the kind, device and precision of `z_train`
@@ -60,24 +139,26 @@ def kmm(z_train: Values, z_trusted: Values, options: Options) -> Match:
         ValueError: An argument cannot work; the message names it.
         MatchingError: The problem was not solved to `tol`; the message has the residuals.
     """
-    return _match_all([(z_train, z_trusted)], options)[0]
+    options: dict[str, Any] = {
+        "gamma": gamma, "bound": bound, "slack": slack, "ridge": ridge, "solver": solver,
+        "rank": rank, "tol": tol, "max_iterations": max_iterations, "on_failure": on_failure,
+    }  # fmt: skip
+    return _matches([(z_train, z_trusted)], options | old)[0]
 
 
-@with_keywords(Options)
 def kmm_batch(
-    z_train: Sequence[Values], z_trusted: Sequence[Values], options: Options
+    z_train: Sequence[Values], z_trusted: Sequence[Values], **options: Any
 ) -> list[Match]:
     """Match each training set to the trusted set at the same place; sizes may differ.
 
-    Fang et al. 2020, Sec. 2: with hidden-layer outputs each class is matched alone. The
-    options are those of `kmm` and hold for every problem; `gamma` and `slack`
-    given as rules are evaluated for each problem by itself. Small problems are solved side
+    Fang et al. 2020, Sec. 2: with hidden-layer outputs each class is matched alone. `gamma` and
+    `slack` given as rules are evaluated for each problem by itself. Small problems are solved side
     by side, which takes a fraction of the time of one after the other.
 
     Args:
         z_train: Training values, one (n_c,) or (n_c, d) array or tensor per problem.
         z_trusted: As many arrays of trusted values.
-        options: As keywords, see `kmm`.
+        options: The keywords of `kmm`, which hold for every problem.
 
     Raises:
         ValueError: The two sequences differ in length, or an argument of `kmm` cannot work.
@@ -86,148 +167,87 @@ def kmm_batch(
         raise ValueError(
             f"z_trusted: {len(z_trusted)} sets do not match the {len(z_train)} of z_train"
         )
-    return _match_all(list(zip(z_train, z_trusted, strict=True)), options)
+    return _matches(list(zip(z_train, z_trusted, strict=True)), options)
 
 
-@dataclass(kw_only=True, repr=False, eq=False)
-class KMM(Options):
-    """Weights for training samples so that they look like the trusted ones.
-
-    The parameters are those of `diw.kmm`. The class keeps scikit-learn's
-    conventions (`get_params`, `set_params`, `clone`, trailing underscores)
-    without importing it.
-
-    Attributes:
-        weights_: (n,) the weights of the training samples.
-        feature_names_in_: The columns' names, where `X_train` is a DataFrame with names.
-        match_: The whole `Match`, with status, residuals and error bound.
-        gamma_: The kernel's γ that was used.
-        n_features_in_: Columns of `X_train`.
-
-    Examples:
-        >>> import numpy as np
-        >>> X_train, X_trusted = np.arange(8.0).reshape(4, 2), np.ones((3, 2))
-        >>> KMM(bound=10).fit(X_train, X_trusted).weights_.shape
-        (4,)
-    """
-
-    def __post_init__(self) -> None:
-        """Leave the checks to `fit`, as scikit-learn's conventions ask."""
-
-    def fit(self, X_train: Values, X_trusted: Values) -> Self:
-        """Match the training samples to the trusted ones.
-
-        Args:
-            X_train: (n,) or (n, d) training samples; a DataFrame's columns go by name.
-            X_trusted: (m,) or (m, d) trusted samples.
-        """
-        names, X_trusted = _by_name(X_train, X_trusted)
-        vars(self).pop("feature_names_in_", None)
-        if names is not None:
-            self.feature_names_in_ = np.asarray(names, dtype=object)
-        self.match_: Match = kmm(X_train, X_trusted, **self.get_params())
-        self.weights_: Values = self.match_.weights
-        self.gamma_: float = self.match_.gamma
-        shape = np.shape(X_train)
-        self.n_features_in_: int = shape[1] if len(shape) > 1 else 1
-        return self
-
-    def fit_weights(self, X_train: Values, X_trusted: Values) -> Values:
-        """`fit`, then return the weights, for use as another estimator's `sample_weight`."""
-        return self.fit(X_train, X_trusted).weights_
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The parameters by name; `deep` is there for scikit-learn and changes nothing."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
-
-    def set_params(self, **params: Any) -> Self:
-        """Change parameters by name.
-
-        Raises:
-            ValueError: There is no such parameter.
-        """
-        known = list(self.get_params())
-        for name, value in params.items():
-            if name not in known:
-                kind = type(self).__name__
-                raise ValueError(f"{name}: is not a parameter of {kind}; choose from {known}")
-            setattr(self, name, value)
-        return self
-
-    def __sklearn_tags__(self) -> Any:
-        """What scikit-learn asks: fitted with two tables of numbers, no labels, finite."""
-        from sklearn.utils import (  # pyright: ignore[reportMissingTypeStubs]
-            InputTags,
-            Tags,
-            TargetTags,
-        )
-
-        return Tags(None, TargetTags(required=False), input_tags=InputTags(one_d_array=True))
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "match_")
-
-    def __repr__(self) -> str:
-        values = ((f, getattr(self, f.name)) for f in fields(self))
-        changed = [f"{field.name}={value!r}" for field, value in values if value != field.default]
-        return f"{type(self).__name__}({', '.join(changed)})"
+def _matches(pairs: Sequence[tuple[Values, Values]], options: Mapping[str, Any]) -> list[Match]:
+    if options.keys() & OLD_OPTIONS or str(options.get("solver")) in OLD_SOLVERS:
+        return match_by_old_name(pairs, options)
+    return [solved.match for solved in solve(pairs, Options(**options))]
 
 
-_OTHERS: dict[str, Callable[[Problem, Options, Values], tuple[Match, bool]]] = {
-    "el": penalised,
-    "entropy": penalised,
-    "chi2": penalised,
-    "ulsif": ulsif,
-    "kliep": kliep,
-    "logistic": logistic,
-    "isotonic": isotonic,
-}
+@dataclass(frozen=True)
+class Solved:
+    """A problem with its solution, and the match that was made of it."""
+
+    problem: Problem
+    gram: Gram
+    solution: Solution
+    match: Match
 
 
-def _by_name(X_train: Any, X_trusted: Any) -> tuple[list[str] | None, Any]:
-    """The names of the training columns, and the trusted columns in their order.
-
-    Raises:
-        ValueError: Both have names, and they are not the same.
-    """
-    names = _names(X_train)
-    theirs = None if names is None else _names(X_trusted)
-    if names is None or theirs is None or names == theirs:
-        return names, X_trusted
-    if sorted(names) != sorted(theirs):
-        lacking = [name for name in names if name not in theirs]
-        word, which = ("lacks", lacking) if lacking else ("also has", set(theirs) - set(names))
-        raise ValueError(f"X_trusted: {word} the column {next(iter(which))!r}")
-    return names, X_trusted[names]
-
-
-def _names(X: Any) -> list[str] | None:
-    """The columns' names of a DataFrame, if all are text."""
-    names: list[Any] = list(getattr(X, "columns", ()))
-    return names if names and all(isinstance(name, str) for name in names) else None
-
-
-def _match_all(pairs: Sequence[tuple[Values, Values]], options: Options) -> list[Match]:
+def solve(pairs: Sequence[tuple[Values, Values]], options: Options) -> list[Solved]:
     """Match each (z_train, z_trusted) by itself; small problems are solved side by side."""
-    problems: list[Problem] = []
-    with _blas_threads(pairs):
-        for z_train, z_trusted in pairs:  # no comprehension: its frame would hide who is warned
-            problems.append(make_problem(z_train, z_trusted, options))
-        outcomes = _outcomes(pairs, problems, options)
-    matches: list[Match] = []
-    for match, solved in outcomes:
-        matches.append(settled(match, solved, options, stacklevel=4))
-    return matches
+    outcomes: list[tuple[Solved, bool]] = []
+    with blas_threads(*(z for pair in pairs for z in pair)):
+        problems = [
+            make_problem(
+                as_values("z_train", pair[0]),
+                as_values("z_trusted", pair[1]),
+                gamma=options.gamma,
+                ridge=options.ridge,
+                bound=options.bound,
+                slack=options.slack,
+            )
+            for pair in pairs
+        ]
+        if options.bound < 1:
+            most = f"{options.bound:g}"
+            warn(f"bound: {most} is below one, so the mean weight can be at most {most}")
+        grams = [_gram(problem, options) for problem in problems]
+        several = options.solver == "exact" and len(problems) > 1
+        found = solve_batched(problems, grams) if several else [None] * len(problems)
+        for (z, _), problem, gram, early in zip(pairs, problems, grams, found, strict=True):
+            solution = early or _solve(problem, gram, options)
+            match, solved = certify(problem, gram, solution, z, options.tol)
+            outcomes.append((Solved(problem, gram, solution, match), solved))
+    for each, solved in outcomes:
+        settle(solved, f"kernel mean matching: {each.match.explanation()}", options.on_failure)
+    return [each for each, _ in outcomes]
 
 
-def _blas_threads(pairs: Sequence[tuple[Values, Values]]) -> AbstractContextManager[Any]:
+def as_values(name: str, z: Values) -> FloatArray:
+    """Values in float64, of shape (n,) or (n, d) with at least one entry."""
+    tensor = hasattr(z, "detach")  # asked without importing torch
+    if np.ma.is_masked(z):
+        raise ValueError(f"{name}: has masked values; drop or fill them")
+    if z.is_complex() if tensor else np.iscomplexobj(z):
+        raise ValueError(f"{name}: has complex numbers; give real ones")
+    if tensor and z.is_meta:
+        raise ValueError(f"{name}: is a meta tensor, which has no values")
+    if getattr(getattr(z, "dtype", None), "kind", "") in ("m", "M"):
+        raise ValueError(f"{name}: holds dates or durations; give numbers")
+    try:
+        if tensor:
+            z = z.detach().cpu().double().numpy()
+        values = np.asarray(z, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError, RuntimeError):
+        raise ValueError(f"{name}: is not a dense array of numbers") from None
+    if values.ndim not in (1, 2) or 0 in values.shape:
+        raise ValueError(
+            f"{name}: needs shape (n,) or (n, d) with at least one value, not {tuple(values.shape)}"
+        )
+    return values
+
+
+def blas_threads(*values: Values) -> AbstractContextManager[Any]:
     """One BLAS thread for small problems, whatever there is for large ones.
 
     A match is thousands of small BLAS calls. Several threads gain little on them, and where the
     processor has other work each call waits for the slowest thread: with two threads on two busy
     cores 2,500 × 10 values took 30 s instead of 1 s.
     """
-    shapes = [tuple(getattr(z, "shape", ())) for pair in pairs for z in pair]
+    shapes = [tuple(getattr(z, "shape", ())) for z in values]
     small = all(shape[:1] <= (ONE_THREAD_ROWS,) for shape in shapes)
     return _blas().limit(limits=1) if small else nullcontext()
 
@@ -242,44 +262,16 @@ def _blas() -> Any:
     return controller.select(user_api="blas")
 
 
-def _outcomes(
-    pairs: Sequence[tuple[Values, Values]], problems: Sequence[Problem], options: Options
-) -> list[tuple[Match, bool]]:
-    """What the asked solver finds for each problem, and whether that solves it."""
-    if options.solver in _OTHERS:
-        solve = _OTHERS[options.solver]
-        return [
-            solve(problem, options, z_train)
-            for (z_train, _), problem in zip(pairs, problems, strict=True)
-        ]
-    outcomes: list[tuple[Match, bool]] = []
-    for (z_train, _), problem, gram, found in zip(
-        pairs, problems, *_solutions(problems, options), strict=True
-    ):
-        solution = found or _solve(problem, gram, options)
-        outcomes.append(certify(problem, gram, solution, z_train, options))
-    return outcomes
-
-
-def _solutions(
-    problems: Sequence[Problem], options: Options
-) -> tuple[list[Gram], list[Solution | None]]:
-    """The kernel matrices of the problems, and the solutions of those solved side by side."""
+def _gram(problem: Problem, options: Options) -> Gram:
     if options.solver == "cvxopt":
-        grams: list[Gram] = [dense(problem) for problem in problems]
-    else:
-        grams = [gram_of(problem, options.rank) for problem in problems]
-    if options.solver == "diw" and len(problems) > 1:
-        return grams, solve_batched(problems, grams)
-    return grams, [None] * len(problems)
+        return dense(problem.z, problem.n, problem.gamma)
+    return gram_of(problem.z, problem.n, problem.gamma, problem.ridge, options.rank)
 
 
 def _solve(problem: Problem, gram: Gram, options: Options) -> Solution:
     """One problem by the solver that suits its form, by measurement (docs/matching.md)."""
     if options.solver == "stopped":
         return stopped(problem, gram, options.max_iterations)
-    if options.solver == "pgd":
-        return projected_gradient(problem, gram, options)
     if isinstance(gram, Factor):
         return _solve_factored(problem, gram, options.max_iterations)
     if options.solver == "cvxopt":
@@ -290,7 +282,7 @@ def _solve(problem: Problem, gram: Gram, options: Options) -> Solution:
 def _solve_factored(problem: Problem, gram: Factor, max_iterations: int) -> Solution:
     """Solve without the band first; if the sum leaves it, with the sum at the band's nearer end."""
     extra = gram.left if gram.capped else None
-    system = System(problem.xp, gram.V, gram.b, problem.ridge, problem.bound, extra=extra)
+    system = System(gram.V, gram.b, problem.ridge, problem.bound, extra=extra)
     point, iterations = solve_system(system, max_iterations)
     total = float(point.w.sum())
     if not problem.low <= total <= problem.high:  # the nearer end binds, by convexity
@@ -300,17 +292,50 @@ def _solve_factored(problem: Problem, gram: Factor, max_iterations: int) -> Solu
     return Solution(point.w, point.F @ gram.V, -point.eta * problem.ridge, iterations)
 
 
-def solve_system(system: System, max_iterations: int) -> tuple[DualPoint, int]:
-    """Newton's method; where its path is long, after an interior point."""
-    start, spent, large = system.point(system.b * 0.0, 0.0), 0, system.size > 4 * SAMPLE
-    if large:  # begin at the solution of a thinned problem
-        thinned, _ = solve_system(system.thinned(system.size // SAMPLE), max_iterations)
-        start = system.point(thinned.y, thinned.eta)
-    if large or len(system.V) <= NEWTON_RANK:
-        patience = 2 * NEWTON_STEPS if large else NEWTON_STEPS  # a good start: 30 to 35 steps
-        found, spent, done = newton(system, start, min(patience, max_iterations))
-        if done:
-            return found, spent
-    start, iterations = interior_point(system, max_iterations)
-    found, last, _ = newton(system, start, max_iterations)
-    return found, spent + iterations + last
+def _number(name: str, value: Any) -> float:
+    """The value of one number of any type."""
+    try:
+        if isinstance(value, (bool, str)) or getattr(value, "ndim", 0):
+            raise TypeError
+        return float(value)
+    except (TypeError, ValueError, OverflowError, RuntimeError):  # the last from meta tensors
+        shown = " ".join(repr(value).split())
+        raise ValueError(f"{name}: must be a number, not {shown[:60]}") from None
+
+
+def check_gamma(gamma: Any) -> None:
+    """A width, a rule, or None."""
+    if isinstance(gamma, str):
+        parse_rule(gamma)
+    elif gamma is not None:
+        check_positive("gamma", gamma)
+
+
+def check_positive(name: str, value: Any) -> None:
+    """A finite number above zero."""
+    if not 0 < _number(name, value) < math.inf:
+        raise ValueError(f"{name}: must be positive and finite, not {value}")
+
+
+def check_whole(name: str, value: Any) -> None:
+    """An integer of any type, at least one."""
+    number = _number(name, value)
+    if not hasattr(value, "__index__") or not number == int(value):
+        raise ValueError(f"{name}: must be a whole number, not {value!r}")
+    if number < 1:
+        raise ValueError(f"{name}: must be at least 1, not {value}")
+
+
+def check_choice(name: str, value: Any, among: Sequence[str]) -> None:
+    """One of several words."""
+    *first, last = among
+    if not isinstance(value, str) or value not in among:
+        shown, given = ", ".join(repr(word) for word in first), " ".join(repr(value).split())
+        choice = f"{shown} or {last!r}" if first else repr(last)
+        raise ValueError(f"{name}: must be {choice}, not {given[:60]}")
+
+
+def check_unused(name: str, value: Any, default: Any, solver: str) -> None:
+    """An option that a solver does not read is the default."""
+    if value is not default and value != default:
+        raise ValueError(f"{name}: solver={solver!r} does not use it; leave it out")

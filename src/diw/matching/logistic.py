@@ -3,7 +3,7 @@
 Where p(z) is the probability that a value z among all n + m is a trusted one, the ratio of the
 densities is r(z) = (n/m) · p(z)/(1 − p(z)). Its logarithm is modelled as b + aᵀφ(z) by logistic
 regression with the penalty (λ/2)‖a‖² (Qin 1998; Bickel, Brückner & Scheffer 2009; see
-regression.py). Three families of φ, from simple to rich:
+regression.py). Three kinds of φ, from simple to rich:
 
     linear      the columns, standardised: exact where a normal distribution moves
     quadratic   besides their squares and products: exact between any two normal distributions
@@ -16,19 +16,18 @@ a score test of the linear fit, which takes no other fit, says that there may be
 """
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import Literal, final
 
 import numpy as np
 
-from diw.matching.backend import NUMPY, FloatArray, Values, like, positive_solver, to_numpy
-from diw.matching.features import Features, Standardised, Written, parts
-from diw.matching.kernel import gaussian
-from diw.matching.match import Match
-from diw.matching.options import Options
-from diw.matching.problem import Problem
-from diw.matching.ratios import spread_out
+from diw.matching.estimators import Estimator
+from diw.matching.gram import Basis, FloatArray
+from diw.matching.kmm import OnFailure, as_values, check_choice, check_gamma, check_positive
+from diw.matching.match import Values, settle
+from diw.matching.problem import make_problem
 from diw.matching.regression import Expansion, Fit, fit
+from diw.matching.ulsif import spread_out
 from diw.seeding import numpy_generator
 
 CENTRES = 30
@@ -44,91 +43,146 @@ SMALLEST, LARGEST = 1e-3, 1e4  # of λ
 DOUBT = 2.5  # standard deviations of the score test beyond which richer families are tried
 LIGHT = 0.3  # the λ of that test
 ROUGHLY = 1e-3  # the residual that is enough to choose by
-OFF = 100.0  # spreads from 0 beyond which a column is squared only once it is standardised
 FLAT = 1e-13  # a column whose spread is this small beside its values is constant
 
 
-@dataclass(frozen=True)
-class Kind:
-    """Features φ of one kind."""
+@final
+@dataclass(kw_only=True, eq=False, repr=False)
+class Logistic(Estimator):
+    """Weights by logistic regression between trusted and training values.
 
-    size: int
-    fill: Callable[[FloatArray, FloatArray], None]
-    """Writes those of values (N, d) into an array (size, N)."""
+    Attributes:
+        family_: "linear", "quadratic", "kernels", or several of them joined by " + ".
+        penalty_: λ.
+        gamma_: γ of the kernels; 0 where none were taken.
+        coef_: (p + 1,) the intercept and the coefficients of the features.
+    """
+
+    features: Literal["any", "linear"] = "any"
+    """"any" of the families, or "linear" for the columns alone."""
+    gamma: float | str | None = None
+    """Asks for kernels of this width alone, as in `kmm`."""
+    penalty: float | None = None
+    """λ; None is chosen by leaving one out."""
+    bound: float = 50.0
+    """B, the largest weight."""
+    tol: float = 1e-8
+    """The largest relative residual that counts as solved."""
+    on_failure: OnFailure = "raise"
+    """What to do where that is not reached: "raise" or "warn"."""
+
+    def _check(self) -> None:
+        check_choice("features", self.features, ("any", "linear"))
+        check_gamma(self.gamma)
+        if self.features == "linear" and self.gamma is not None:
+            raise ValueError("gamma: asks for kernels, which features='linear' leaves out")
+        if self.penalty is not None:
+            check_positive("penalty", self.penalty)
+        check_positive("bound", self.bound)
+        check_positive("tol", self.tol)
+        check_choice("on_failure", self.on_failure, ("raise", "warn"))
+
+    def _fit(self, train: Values, trusted: Values) -> tuple[FloatArray, str]:
+        ours, theirs = as_values("train", train), as_values("trusted", trusted)
+        self._problem = problem = make_problem(
+            ours, theirs, gamma=self.gamma, rule="median", enough=128
+        )
+        z, n, m = problem.columns, problem.n, len(theirs)
+        y = np.repeat([0.0, 1.0], [n, m])
+        some = np.concatenate([_among(n), n + _among(m)])
+        offered = families(z[some], problem.gamma, self.gamma is not None)
+        offered = offered[:1] if self.features == "linear" else offered
+        self._family, rough = choose(offered, z[some], y[some], self.penalty)
+        start = rough.a.copy()
+        start[0] += math.log(m / n) - math.log(y[some].sum() / (1.0 - y[some]).sum())
+        found = fit(self._family.of(z), y, rough.penalty, start, 0.1 * self.tol)
+        self.coef_, self.penalty_, self.family_ = found.a, found.penalty, self._family.name
+        self.gamma_ = problem.given_gamma * self._family.factor
+        solved = found.residual <= self.tol
+        status = "optimal" if solved else f"not solved to tol={self.tol:g}"
+        failure = f"Logistic: {status}, the residual is {found.residual:.1e}"
+        settle(solved, failure, self.on_failure)
+        self._odds = math.log(m / n)
+        return self._ratio(found.log_odds[:n]), status
+
+    def _ratio(self, log_odds: FloatArray) -> FloatArray:
+        cut = np.minimum(log_odds - self._odds, math.log(self.bound))
+        return np.minimum(np.exp(cut), self._most)
+
+    def _predict(self, z: FloatArray) -> FloatArray:
+        return self._ratio(self.coef_ @ self._family.of(self._problem.placed(z)))
+
+
+def _among(size: int) -> np.ndarray:
+    """The places of up to `CHOOSING` values, always the same."""
+    if size <= CHOOSING:
+        return np.arange(size)
+    generator = numpy_generator(0, "values that choose a family")
+    return np.sort(generator.choice(size, CHOOSING, replace=False, shuffle=False))
 
 
 @dataclass(frozen=True)
 class Family:
-    """Features of one or several kinds."""
+    """Features φ: the standardised columns, their products, kernels."""
 
-    kinds: tuple[Kind, ...]
+    centre: FloatArray
+    scale: FloatArray
+    """(d,) 0 of a constant column."""
+    turn: FloatArray | None
+    """(p, d) leading directions of many columns."""
+    linear: bool = True
+    products: bool = False
+    basis: Basis | None = None
     factor: float = 0.0
-    """γ in units of the problem's; 0 without a kernel."""
-    standard: tuple[FloatArray, FloatArray] | None = None
-    """Where the columns, standardised, are the features: their centre and scale, (d,) each."""
+    """γ of the kernels in units of the problem's; 0 without."""
 
-    def features(self, values: FloatArray) -> FloatArray:
-        """All of them, after a row of ones: (1 + p, N)."""
-        X = np.empty((1 + sum(kind.size for kind in self.kinds), len(values)))
-        X[0] = 1.0
-        for part in parts(len(values)):
-            end = 1
-            for kind in self.kinds:
-                start, end = end, end + kind.size
-                kind.fill(values[part], X[start:end, part])
-        return X
+    @property
+    def name(self) -> str:
+        """What is in it."""
+        words = {"linear": self.linear and not self.products, "quadratic": self.products}
+        return " + ".join(
+            word for word, there in (words | {"kernels": self.basis}).items() if there
+        )
 
-    def of_many(self, values: FloatArray) -> Features:
-        """The same, without a copy of the values where none is needed."""
-        if self.standard is None:
-            return Written(self.features(values))
-        return Standardised(values.T, *self.standard)
+    def of(self, z: FloatArray) -> FloatArray:
+        """After a row of ones, the features (1 + p, N) of values (N, d)."""
+        rows = [np.ones((1, len(z)))]
+        if self.linear:
+            columns = ((z - self.centre) * self.scale).T[self.scale > 0]
+            rows.append(columns if self.turn is None else self.turn @ columns)
+            if self.products:
+                rows += [columns[i:] * columns[i] for i in range(len(columns))]
+        if self.basis is not None:
+            rows.append(self.basis.columns(z)[0])
+        return np.concatenate(rows)
 
 
 def families(z: FloatArray, gamma: float, fixed: bool) -> list[Family]:
     """From simple to rich, for values like `z` (N, d); with a `fixed` γ only its kernels."""
-    each = np.full(len(z), 1.0 / len(z))
-    centre = each @ z  # takes less time than z.mean(0)
-    squares = z - centre
-    squares *= squares
-    spread = np.sqrt(each @ squares)
+    centre, spread = z.mean(0), z.std(0)
     varies = spread > FLAT * np.abs(centre)
-    size = int(varies.sum())
-
-    def fill_standard(values: FloatArray, out: FloatArray) -> None:
-        columns = values.T if varies.all() else values.T[varies]
-        np.subtract(columns, centre[varies, None], out=out)
-        out *= 1.0 / spread[varies, None]
-
-    def standard(values: FloatArray) -> FloatArray:
-        out = np.empty((size, len(values)))
-        fill_standard(values, out)
-        return out
-
-    def fill_products(values: FloatArray, out: FloatArray) -> None:
-        columns, done = standard(values), 0
-        for i in range(size):
-            done += size - i
-            np.multiply(columns[i:], columns[i], out=out[done - size + i : done])
-
-    linear = Kind(size, fill_standard)
-    if size > MANY_COLUMNS:
-        turn = leading(standard(z).T, MANY_COLUMNS).T
-        linear = Kind(MANY_COLUMNS, lambda values, out: np.copyto(out, turn @ standard(values)))
-    products = Kind(size * (size + 1) // 2, fill_products)
-    polynomial = (linear, products) if 0 < size <= FEW_COLUMNS else (linear,)
-    simple = [Family(polynomial[: 1 + k]) for k in range(len(polynomial))]
-    near = varies & (np.abs(centre) <= OFF * spread)
-    if near.all() and size <= MANY_COLUMNS:
-        simple[0] = replace(simple[0], standard=(centre, 1.0 / spread))
+    scale = np.where(varies, 1.0 / np.where(varies, spread, 1.0), 0.0)
+    turn = None
+    if varies.sum() > MANY_COLUMNS:
+        turn = leading(((z - centre) * scale)[:, varies], MANY_COLUMNS).T
+    few = 0 < varies.sum() <= FEW_COLUMNS
+    simple = [
+        Family(centre, scale, turn, products=products) for products in (False, True)[: 1 + few]
+    ]
     if gamma == 0 or not varies.any():
         return simple
     centres = z[spread_out(z, CENTRES, CANDIDATES)]
-    wide, narrow = kernels(centres, gamma), kernels(centres, NARROWER * gamma)
+    wide, narrow = (
+        Basis.of(centres, factor * gamma, 1e-8 * len(centres)) for factor in (1.0, NARROWER)
+    )
+    own = Family(centre, scale, turn, linear=False, basis=wide, factor=1.0)
     if fixed:
-        return [Family((wide,), 1.0)]
-    rich = [Family((wide,), 1.0), Family((wide, *polynomial), 1.0), Family((narrow,), NARROWER)]
-    return simple + rich
+        return [own]
+    both = Family(centre, scale, turn, products=few, basis=wide, factor=1.0)
+    return [
+        *simple, own, both,
+        Family(centre, scale, turn, linear=False, basis=narrow, factor=NARROWER),
+    ]  # fmt: skip
 
 
 def leading(z: FloatArray, count: int) -> FloatArray:
@@ -143,90 +197,24 @@ def leading(z: FloatArray, count: int) -> FloatArray:
     return basis
 
 
-def kernels(centres: FloatArray, gamma: float) -> Kind:
-    """L⁻¹k(c, z) with LLᵀ = k(c, c): the kernel's space, as far as the centres span it."""
-
-    def fill(values: FloatArray, out: FloatArray) -> None:
-        own = to_numpy(gaussian(NUMPY.array(centres), NUMPY.array(centres), gamma))
-        L = np.linalg.cholesky(own + 1e-8 * len(own) * np.eye(len(own)))
-        across = to_numpy(gaussian(NUMPY.array(centres), NUMPY.array(values), gamma))
-        np.matmul(np.linalg.inv(L), across, out=out)
-
-    return Kind(len(centres), fill)
-
-
-def logistic(problem: Problem, options: Options, z_train: Values) -> tuple[Match, bool]:
-    """The ratio at the training values, λ and the family by the likelihood left out."""
-    z, n = to_numpy(problem.z), problem.n
-    z = z[:, None] if z.ndim == 1 else z
-    m = len(z) - n
-    y = np.repeat([0.0, 1.0], [n, m])
-    rows = _some(n, m) if max(n, m) > CHOOSING else slice(None)
-    chosen, some_y = z[rows], y[rows]
-    offered = families(chosen, problem.gamma, options.gamma is not None)
-    if options.features == "linear":
-        offered = offered[:1]
-    family, some, rough, spent = _choose(offered, chosen, some_y, options.penalty)
-    X, model = (Written(some), rough.model) if len(chosen) == len(z) else (family.of_many(z), None)
-    start = rough.a.copy()
-    start[0] += math.log(m / n) - math.log(some_y.sum() / (1.0 - some_y).sum())
-    found = fit(X, y, rough.penalty, start, 0.1 * options.tol, options.max_iterations, model)
-    solved = found.residual <= options.tol
-    steps = spent + found.steps
-    log_ratio = found.log_odds[:n] - math.log(m / n)
-    w = np.minimum(np.exp(np.minimum(log_ratio, math.log(problem.bound))), problem.bound)
-    match = Match(
-        weights=like(z_train, NUMPY.array(w), problem.bound),
-        status="optimal" if solved else f"not solved to tol={options.tol:g} in {steps} iterations",
-        iterations=steps,
-        gamma=problem.given_gamma * family.factor,
-        rank=len(some) - 1,
-        objective=found.objective,
-        primal_residual=0.0,
-        dual_residual=found.residual,
-        complementarity=0.0,
-        trace_error=0.0,
-        error_bound=math.inf,
-        penalty=found.penalty,
-    )
-    return match, solved
-
-
-def _some(n: int, m: int) -> np.ndarray:
-    """The places of up to `CHOOSING` values of either kind."""
-    generator = numpy_generator(0, "values that choose a family")
-
-    def among(size: int) -> np.ndarray:
-        return np.sort(generator.choice(size, min(size, CHOOSING), replace=False, shuffle=False))
-
-    return np.concatenate([among(n), n + among(m)])
-
-
-def _choose(
+def choose(
     among: list[Family], z: FloatArray, y: FloatArray, penalty: float | None
-) -> tuple[Family, FloatArray, Fit, int]:
-    """The simplest family that the best does not surpass by more than one standard error.
-
-    Returns:
-        The family, its features of z, its fit, and the Newton steps of all.
-    """
-    features = [among[0].features(z)]
+) -> tuple[Family, Fit]:
+    """The simplest family that the best does not surpass by more than one standard error."""
+    features = [among[0].of(z)]
     if len(among) == 1 and penalty is not None:
-        found = fit(Written(features[0]), y, penalty, _start(features[0], y), ROUGHLY, 100)
-        return among[0], features[0], found, found.steps
-    tried = [_best_penalty(features[0], y, penalty)]
-    pure = [family for family in among[1:] if family.factor != 1.0]  # narrow kernels see for wide
-    more = [kind for family in pure for kind in family.kinds if kind not in among[0].kinds]
-    kinds = [Family((kind,)).features(z)[1:] for kind in more]
-    if kinds and max(doubts(features[0], y, tried[0][0], kinds)) > DOUBT:
-        features += [family.features(z) for family in among[1:]]
-        tried += [_best_penalty(X, y, penalty) for X in features[1:]]
-    best = max((scores for _, scores, _ in tried), key=lambda scores: float(scores.mean()))
-    steps = sum(spent for *_, spent in tried)
-    for family, X, (found, scores, _) in zip(among, features, tried, strict=False):
-        if _lead(best, scores) <= 1.0:
-            return family, X, found, steps
-    raise AssertionError("the best leads itself by nothing")
+        return among[0], fit(features[0], y, penalty, np.zeros(len(features[0])), ROUGHLY)
+    tried = [best_penalty(features[0], y, penalty)]
+    if len(among) > 1:
+        # New features of the quadratic family, and narrow kernels, which see for wide ones.
+        new = [among[1].of(z)[len(features[0]) :]] if among[1].products else []
+        new += [family.of(z)[1:] for family in among[1:] if family.factor == NARROWER]
+        if any(doubt(features[0], y, tried[0][0], kind) > DOUBT for kind in new):
+            features += [family.of(z) for family in among[1:]]
+            tried += [best_penalty(X, y, penalty) for X in features[1:]]
+    best = max((scores for _, scores in tried), key=lambda scores: float(scores.mean()))
+    place = next(i for i, (_, scores) in enumerate(tried) if _lead(best, scores) <= 1.0)
+    return among[place], tried[place][0]
 
 
 def _lead(scores: FloatArray, others: FloatArray) -> float:
@@ -235,55 +223,39 @@ def _lead(scores: FloatArray, others: FloatArray) -> float:
     return float(lead.mean()) / max(float(lead.std()) / math.sqrt(len(lead)), FLAT)
 
 
-def doubts(X: FloatArray, y: FloatArray, found: Fit, kinds: list[FloatArray]) -> list[float]:
-    """How much each kind of features (·, N) would add to a fit, by a score test (Rao 1948).
+def doubt(X: FloatArray, y: FloatArray, found: Fit, new: FloatArray) -> float:
+    """How much new features (·, N) would add to a fit, by a score test (Rao 1948).
 
-    The gradient s along new features, freed of the old ones, has mean 0 and covariance V where
-    the model holds. sᵀ(V + λI)⁻¹s is twice what one Newton step along them promises to gain.
-    The kinds are overwritten: new memory takes longer than the test.
+    The gradient s along them, freed of the old ones, has mean 0 and covariance V where the model
+    holds. sᵀ(V + λI)⁻¹s is twice what one Newton step along them promises to gain; with
+    A = (V + λI)⁻¹V, its mean is tr A and its variance 2 tr A².
 
     Returns:
-        For each how far that is above its mean, in standard deviations.
+        How far that is above its mean, in standard deviations.
     """
     root, missing = np.sqrt(found.p * (1.0 - found.p)), y - found.p
-    old, slope = X * root, X @ missing
-    solve = positive_solver(NUMPY, lambda: NUMPY.array(old @ old.T))
-    above: list[float] = []
-    for kind in kinds:
-        gradient, new = kind @ missing, np.multiply(kind, root, out=kind)
-        shared = old @ new.T
-        across = to_numpy(solve(NUMPY.array(shared.copy())))
-        above.append(_doubt(gradient - slope @ across, new @ new.T - shared.T @ across))
-    return above
+    old, added = X * root, new * root
+    shared = old @ added.T
+    across = np.linalg.solve(old @ old.T + 1e-12 * np.eye(len(old)), shared)
+    s, V = new @ missing - (X @ missing) @ across, added @ added.T - shared.T @ across
+    inverse = np.linalg.inv(V + LIGHT * np.eye(len(V)))
+    A = np.eye(len(V)) - LIGHT * inverse
+    gain = float(s @ inverse @ s) - float(np.trace(A))
+    return gain / math.sqrt(2.0 * float((A * A.T).sum()) + FLAT)
 
 
-def _doubt(s: FloatArray, V: FloatArray) -> float:
-    """sᵀ(V + λI)⁻¹s: with A = (V + λI)⁻¹V, its mean is tr A and its variance 2 tr A²."""
-    one, solve = np.eye(len(s)), positive_solver(NUMPY, lambda: NUMPY.array(V.copy()), LIGHT)
-    inverse = to_numpy(solve(NUMPY.array(one)))
-    A, gain = one - LIGHT * inverse, float(s @ inverse @ s)
-    return (gain - float(A.trace())) / math.sqrt(2.0 * float((A * A.T).sum()) + FLAT)
-
-
-def _start(X: FloatArray, y: FloatArray) -> FloatArray:
-    """(p,) the coefficients of a constant ratio."""
-    start = np.zeros(len(X))
-    start[0] = math.log(y.sum() / (1.0 - y).sum())
-    return start
-
-
-def _best_penalty(
-    X: FloatArray, y: FloatArray, penalty: float | None
-) -> tuple[Fit, FloatArray, int]:
-    """Up the likelihood left out, in steps of `FACTOR`: the fit, its scores, all Newton steps.
+def best_penalty(X: FloatArray, y: FloatArray, penalty: float | None) -> tuple[Fit, FloatArray]:
+    """Up the likelihood left out, in steps of `FACTOR`: the fit, and the scores of its values.
 
     The more features, the larger the λ that they need, so the search begins at their number.
     It goes down only on evidence, since large weights do more harm than small ones.
     """
     first = max(1.0, len(X) - 1.0) if penalty is None else float(penalty)
-    found = fit(Written(X), y, first, _start(X, y), ROUGHLY, 100)
-    around, steps = Expansion(X, y, found), found.steps
-    scores, model = around.near(first)[1], around.hessian(first)
+    start = np.zeros(len(X))
+    start[0] = math.log(y.sum() / (1.0 - y).sum())
+    found = fit(X, y, first, start, ROUGHLY)
+    around = Expansion(X, y, found)
+    scores = around.near(first)[1]
     factors = (1.0 / FACTOR, FACTOR) if penalty is None else ()
     while factors:
         moved, best, a = 0, found.penalty, found.a
@@ -297,11 +269,9 @@ def _best_penalty(
                 factors = (factor,)  # never back
                 break
         if moved:
-            model = around.hessian(best)
-            found = fit(Written(X), y, best, a, ROUGHLY, 100, model)
-            steps += found.steps
+            found = fit(X, y, best, a, ROUGHLY)
         if moved < REACH:
             break
         around = Expansion(X, y, found)
-        scores, model = around.near(best)[1], around.hessian(best)
-    return replace(found, model=model), scores, steps
+        scores = around.near(best)[1]
+    return found, scores

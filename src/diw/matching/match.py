@@ -5,18 +5,19 @@ weights, measures how far they are from optimal, and makes a `Match` of them.
 """
 
 import math
-import warnings
 from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
 
-from diw.errors import DIWWarning, MatchingError
-from diw.matching.backend import Array, Values, like, magnitude
-from diw.matching.gram import Factor, Gram
-from diw.matching.kernel import EPSILON
-from diw.matching.options import Options
+import numpy as np
+
+from diw.alerts import warn
+from diw.errors import MatchingError
+from diw.matching.gram import EPSILON, Factor, FloatArray, Gram, clip, magnitude
 from diw.matching.problem import Problem
 
-KERNEL_MEANS = ("diw", "stopped", "cvxopt", "pgd")
-"""The solvers of the matching problem itself; the others solve problems of their own."""
+Values = Any
+"""What a caller gives and gets: a NumPy array, a tensor, or nested lists of numbers."""
 
 
 @dataclass(frozen=True)
@@ -49,10 +50,7 @@ class Match:
     trace_error: float
     """trace(K − VᵀV)/n, what the factor leaves out of the kernel: between 0 and 1."""
     error_bound: float
-    """A bound on ‖w − w*‖₂ by strong convexity, the factor's error included; infinite where
-    there is none ("kliep", "logistic")."""
-    penalty: float = 0.0
-    """ν of "el", "entropy" and "chi2", λ of "ulsif" and "logistic"; 0 of the others."""
+    """A bound on ‖w − w*‖₂ by strong convexity, the factor's error included."""
 
     def is_optimal(self, tol: float = 1e-8) -> bool:
         """Whether every residual is at most `tol` and nothing was cut from the kernel."""
@@ -72,9 +70,9 @@ class Match:
 class Solution:
     """What every solver returns: weights in [0, B], and how far they are from optimal."""
 
-    weights: Array
+    weights: FloatArray
     """(n,)"""
-    residual: Array
+    residual: FloatArray
     """(n,) δ: the weights solve the problem with k + δ instead of k, up to `gap`."""
     multiplier: float
     """λ of the sum of the weights; 0 where the band does not bind."""
@@ -88,7 +86,7 @@ class Solution:
 
 
 def certify(
-    problem: Problem, gram: Gram, found: Solution, z_train: Values, options: Options
+    problem: Problem, gram: Gram, found: Solution, z_train: Values, tol: float
 ) -> tuple[Match, bool]:
     """The match of a solution, and whether it counts as solved.
 
@@ -100,7 +98,7 @@ def certify(
     ‖w − w*‖ ≤ ‖δ‖/ω. What is left out is positive semidefinite, E, with
     |E_ij| ≤ √(E_ii E_jj), so that ‖Ew‖ ≤ √trace(E) · Σ_j √E_jj w_j, and the same for k.
     """
-    w = _into_band(problem, found.weights)
+    w = into_band(problem, found.weights)
     n, ridge, k = problem.n, problem.ridge, gram.k
     Kw = gram.apply(w)
     total, square = float(w.sum()), float(w @ w)
@@ -131,9 +129,9 @@ def certify(
     complementarity = (abs(found.multiplier) * band + found.gap) / max(abs(objective), scale)
     status, solved = found.status or "optimal", found.solved
     if found.status is None:
-        solved = max(dual_residual, complementarity) <= options.tol
+        solved = max(dual_residual, complementarity) <= tol
         if not solved:
-            status = f"not solved to tol={options.tol:g} in {found.iterations} iterations"
+            status = f"not solved to tol={tol:g} in {found.iterations} iterations"
     if solved and gram.capped:
         status = "approximate" if found.status is None else f"approximate, {status}"
     match = Match(
@@ -152,18 +150,31 @@ def certify(
     return match, solved
 
 
-def settled(match: Match, solved: bool, options: Options, stacklevel: int) -> Match:
-    """The match; where it is not solved, raise or warn, as the options say."""
-    if not solved:
-        name = "kernel mean matching" if options.solver in KERNEL_MEANS else options.solver
-        message = f"{name}: {match.explanation()}"
-        if options.on_failure == "raise":
-            raise MatchingError(message)
-        warnings.warn(message, DIWWarning, stacklevel=stacklevel + 1)
-    return match
+def settle(solved: bool, failure: str, on_failure: str) -> None:
+    """Raise or warn, as `on_failure` says, where a problem is not solved."""
+    if solved:
+        return
+    if on_failure == "raise":
+        raise MatchingError(failure)
+    warn(failure)
 
 
-def _into_band(problem: Problem, w: Array) -> Array:
+def like(z: Values, w: FloatArray, bound: float = math.inf) -> Values:
+    """`w` with the kind, device and precision of `z`; rounding never lifts a weight above B."""
+    tensor = hasattr(z, "detach")  # asked without importing torch
+    if tensor:
+        single = z.is_floating_point() and z.itemsize < 8
+    else:
+        dtype = getattr(z, "dtype", None)
+        single = dtype is not None and dtype.kind == "f" and dtype.itemsize < 8
+    most = np.float32(bound)
+    if float(most) > bound:
+        most = np.nextafter(most, np.float32(0))
+    weights: Any = np.minimum(w.astype(np.float32), most) if single else w
+    return import_module("torch").from_numpy(weights).to(z.device) if tensor else weights
+
+
+def into_band(problem: Problem, w: FloatArray) -> FloatArray:
     """Weights in [0, B] whose sum a rounding error (or a failed solver) left outside its band.
 
     The free weights take the correction, so that weights at 0 and at B stay
@@ -182,5 +193,5 @@ def _into_band(problem: Problem, w: Array) -> Array:
         else:
             room = (bound - w) * movable
             share = (low - total) * (1 + attempt * 1e-15) / max(float(room.sum()), 1e-300)
-            w = problem.xp.clip(w + room * min(share, 1.0), bound)
+            w = clip(w + room * min(share, 1.0), bound)
     return w

@@ -11,8 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 from scipy.linalg import blas  # pyright: ignore[reportMissingTypeStubs]
 
-from diw.matching.backend import FloatArray
-from diw.matching.kernel import gaussian
+from diw.matching.gram import FloatArray, gaussian
 from diw.seeding import numpy_generator
 
 _triangular_product: Any = blas.dtrmm  # pyright: ignore

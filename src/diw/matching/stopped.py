@@ -13,14 +13,30 @@ least-squares point and takes 0.99 of the step to the boundary (Vandenberghe 201
 linear and quadratic cone program solvers"). An iteration solves with
 P + GᵀDG = K + a diagonal + a multiple of 11ᵀ: by Woodbury's identity on a factor of K, by
 conjugate gradients where K is nearly diagonal, and by Cholesky's factorisation otherwise.
+
+cvxopt itself is there to reproduce and to compare; it is GPL, so it is an extra of its own.
 """
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from typing import Any
 
-from diw.matching.backend import Array, Backend, Solve, conjugate_gradients, positive_solver
-from diw.matching.gram import Dense, Gram
+import numpy as np
+
+from diw.errors import MatchingError
+from diw.matching.gram import (
+    Dense,
+    FloatArray,
+    Gram,
+    Solve,
+    add_to_diagonal,
+    clip,
+    conjugate_gradients,
+    positive_solver,
+)
 from diw.matching.match import Solution
 from diw.matching.newton import System
 from diw.matching.problem import Problem
@@ -31,6 +47,7 @@ INFEASIBILITY = 1e-7
 TO_BOUNDARY = 0.99
 
 STATUS = "stopped at relative gap 1e-6"
+CVXOPT_STATUS = "optimal to cvxopt's default tolerance"
 
 NEARLY_DIAGONAL = 4.0  # largest sum of a row's off-diagonal entries for conjugate gradients
 CG_STEPS = 60
@@ -66,7 +83,7 @@ def stopped(problem: Problem, gram: Gram, max_iterations: int) -> Solution:
         t = _longest(s, z, step, TO_BOUNDARY)
         before = w, s, z
         w, s, z = w + t * step.w, s + t * step.s, z + t * step.z
-    w = problem.xp.clip(w, problem.bound)
+    w = clip(w, problem.bound)
     return Solution(
         weights=w,
         residual=program.P(w) - k + program.Gt(z),
@@ -82,44 +99,43 @@ def stopped(problem: Problem, gram: Gram, max_iterations: int) -> Solution:
 class _Program:
     """The quadratic program and the linear algebra of one iteration."""
 
-    xp: Backend
     gram: Gram
-    ridge: Array
+    ridge: FloatArray
     """(n,) what is added to K's diagonal: ω, and what a capped factor leaves out."""
-    h: Array
+    h: FloatArray
     """(2n + 2,)"""
     nearly_diagonal: bool
 
     @classmethod
     def of(cls, problem: Problem, gram: Gram) -> "_Program":
-        xp, n = problem.xp, problem.n
-        h = xp.full(2 * n + 2, 0.0)
+        n = problem.n
+        h = np.full(2 * n + 2, 0.0)
         h[n : 2 * n] = problem.bound
         h[2 * n], h[2 * n + 1] = problem.high, -problem.low
-        ridge = xp.full(n, problem.ridge)
+        ridge = np.full(n, problem.ridge)
         if isinstance(gram, Dense):
             rest = float(gram.K.sum(1).max()) - 1.0
-            return cls(xp, gram, ridge, h, rest < NEARLY_DIAGONAL)
-        return cls(xp, gram, ridge + gram.left if gram.capped else ridge, h, False)
+            return cls(gram, ridge, h, rest < NEARLY_DIAGONAL)
+        return cls(gram, ridge + gram.left if gram.capped else ridge, h, False)
 
-    def P(self, w: Array) -> Array:
+    def P(self, w: FloatArray) -> FloatArray:
         """(n,) Pw."""
         return self.gram.apply(w) + self.ridge * w
 
-    def G(self, w: Array, total: float) -> Array:
+    def G(self, w: FloatArray, total: float) -> FloatArray:
         """(2n + 2,) Gw, of weights whose sum is `total`."""
         n = len(w)
-        v = self.xp.empty(2 * n + 2)
+        v = np.empty(2 * n + 2)
         v[:n], v[n : 2 * n] = -w, w
         v[2 * n], v[2 * n + 1] = total, -total
         return v
 
-    def Gt(self, v: Array) -> Array:
+    def Gt(self, v: FloatArray) -> FloatArray:
         """(n,) Gᵀv."""
         n = len(self.ridge)
         return v[n : 2 * n] - v[:n] + (v[2 * n] - v[2 * n + 1])
 
-    def solver(self, D: Array) -> Callable[[Array], tuple[Array, float]]:
+    def solver(self, D: FloatArray) -> Callable[[FloatArray], tuple[FloatArray, float]]:
         """A solver for P + Gᵀ diag(D) G, which gives the solution and its sum.
 
         Where the band binds, D is so large that the sum of the rounded solution would be
@@ -127,24 +143,24 @@ class _Program:
         """
         n = len(self.ridge)
         solve = self._diagonal_solver(self.ridge + D[:n] + D[n : 2 * n])
-        ones, c = solve(self.xp.full(n, 1.0)), float(D[2 * n] + D[2 * n + 1])
+        ones, c = solve(np.full(n, 1.0)), float(D[2 * n] + D[2 * n + 1])
         scale = 1.0 + c * float(ones.sum())
 
-        def sherman_morrison(right: Array) -> tuple[Array, float]:
+        def sherman_morrison(right: FloatArray) -> tuple[FloatArray, float]:
             x = solve(right)
             total = float(x.sum()) / scale
             return x - ones * (c * total), total
 
         return sherman_morrison
 
-    def _diagonal_solver(self, d: Array) -> Solve:
+    def _diagonal_solver(self, d: FloatArray) -> Solve:
         """A solver for K + diag(d)."""
-        xp, gram = self.xp, self.gram
+        gram = self.gram
         if not isinstance(gram, Dense):
-            return System(xp, gram.V, gram.b, 0.0, 0.0).woodbury(d)
+            return System(gram.V, gram.b, 0.0, 0.0).woodbury(d)
         factor: list[Solve] = []
 
-        def solve(right: Array) -> Array:
+        def solve(right: FloatArray) -> FloatArray:
             if self.nearly_diagonal and not factor:
                 x, accuracy = conjugate_gradients(
                     lambda p: gram.K @ p + d * p, right, 1.0 / (1.0 + d), CG_ACCURACY, CG_STEPS
@@ -152,7 +168,7 @@ class _Program:
                 if accuracy <= CG_ACCURACY:
                     return x
             if not factor:
-                factor.append(positive_solver(xp, lambda: xp.add_to_diagonal(gram.K + 0.0, d)))
+                factor.append(positive_solver(lambda: add_to_diagonal(gram.K + 0.0, d)))
             return factor[0](right)
 
         return solve
@@ -160,12 +176,12 @@ class _Program:
 
 @dataclass(frozen=True)
 class _Step:
-    w: Array
-    s: Array
-    z: Array
+    w: FloatArray
+    s: FloatArray
+    z: FloatArray
 
 
-def _start(program: _Program, k: Array) -> tuple[Array, Array, Array]:
+def _start(program: _Program, k: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """The point that minimises ½wᵀPw − kᵀw + ½‖s‖², with s and z moved into the interior."""
     h = program.h
     w, total = program.solver(0.0 * h + 1.0)(k + program.Gt(h))
@@ -173,16 +189,16 @@ def _start(program: _Program, k: Array) -> tuple[Array, Array, Array]:
     return w, _interior(s), _interior(-s)
 
 
-def _interior(v: Array) -> Array:
+def _interior(v: FloatArray) -> FloatArray:
     least = float(v.min())
     return v + (1.0 - least) if least <= 1e-8 * max(_norm(v), 1.0) else v
 
 
 def _direction(
     program: _Program,
-    solve: Callable[[Array], tuple[Array, float]],
-    at: tuple[Array, Array, Array, Array],
-    products: Array,
+    solve: Callable[[FloatArray], tuple[FloatArray, float]],
+    at: tuple[FloatArray, FloatArray, FloatArray, FloatArray],
+    products: FloatArray,
 ) -> _Step:
     """The step that takes the residuals to zero and s∘z down by `products`, to first order."""
     s, z, primal, dual = at
@@ -191,11 +207,51 @@ def _direction(
     return _Step(dw, ds, -(products + z * ds) / s)
 
 
-def _longest(s: Array, z: Array, step: _Step, share: float) -> float:
+def _longest(s: FloatArray, z: FloatArray, step: _Step, share: float) -> float:
     """`share` of the step that keeps s and z positive, at most 1."""
     steepest = max(-float((step.s / s).min()), -float((step.z / z).min()))
     return min(1.0, share / steepest) if steepest > 0 else 1.0
 
 
-def _norm(v: Array) -> float:
+def _norm(v: FloatArray) -> float:
     return math.sqrt(float(v @ v))
+
+
+@cache
+def _constraints(n: int) -> tuple[list[float], list[int], list[int]]:
+    """Entries, rows and columns of G: Σw ≤ high, −Σw ≤ −low, w ≤ B, −w ≤ 0.
+
+    The example has all of G, zeros included, which gives the same steps at twice the cost.
+    """
+    each = list(range(n))
+    entries = [1.0] * n + [-1.0] * n + [1.0] * n + [-1.0] * n
+    rows = [0] * n + [1] * n + [2 + i for i in each] + [2 + n + i for i in each]
+    return entries, rows, each * 4
+
+
+def solve_by_cvxopt(problem: Problem, gram: Dense) -> Solution:
+    """Solve with `cvxopt.solvers.qp` on the full kernel matrix; weights are clipped to [0, B]."""
+    try:
+        cvxopt: Any = import_module("cvxopt")
+    except ModuleNotFoundError as error:
+        raise ValueError("solver: 'cvxopt' needs cvxopt, pip install 'diw[released]'") from error
+    matrix, n, bound = cvxopt.matrix, problem.n, problem.bound
+    K, k = gram.K + problem.ridge * np.eye(n), gram.k
+    h = np.concatenate([[problem.high, -problem.low], np.full(n, bound), np.zeros(n)])
+    arguments = (matrix(K), matrix(-k), cvxopt.spmatrix(*_constraints(n)), matrix(h))
+    try:
+        answer: Any = cvxopt.solvers.qp(*arguments, options={"show_progress": False})
+    except (ArithmeticError, ValueError) as error:
+        raise MatchingError(f"kernel mean matching: cvxopt failed: {error}") from error
+    w = np.clip(np.array(answer["x"])[:, 0], 0.0, bound)
+    above, below, at_bound, at_zero = np.split(np.array(answer["z"])[:, 0], [1, 2, 2 + n])
+    solved = answer["status"] == "optimal"
+    return Solution(
+        weights=w,
+        residual=K @ w - k + above - below + at_bound - at_zero,
+        multiplier=0.0,
+        iterations=int(answer["iterations"]),
+        gap=max(float(answer["gap"]), 0.0),
+        status=CVXOPT_STATUS if solved else f"cvxopt: {answer['status']}",
+        solved=solved,
+    )

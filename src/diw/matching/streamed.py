@@ -18,12 +18,18 @@ from typing import Any
 import numpy as np
 
 from diw.errors import MatchingError
-from diw.matching.backend import NUMPY, FloatArray, positive_solver
-from diw.matching.gram import LOSS_RANK_CAP, RANK_CAP, pivoted_cholesky
-from diw.matching.kernel import EPSILON, gaussian, rounding
-from diw.matching.kmm import NEWTON_STEPS, solve_system
-from diw.matching.newton import LINE_SEARCH, System
-from diw.matching.options import Options
+from diw.matching.gram import (
+    EPSILON,
+    LOSS_RANK_CAP,
+    RANK_CAP,
+    FloatArray,
+    gaussian,
+    pivoted_cholesky,
+    positive_solver,
+    rounding,
+)
+from diw.matching.kmm import Options
+from diw.matching.newton import LINE_SEARCH, NEWTON_STEPS, System, solve_system
 from diw.matching.parts import (
     Basis,
     Part,
@@ -36,8 +42,7 @@ from diw.matching.parts import (
     squares,
     sums_of,
 )
-from diw.matching.problem import Problem
-from diw.matching.width import FEATURE_RULE, LOSS_RULE, width
+from diw.matching.problem import FEATURE_RULE, LOSS_RULE, width
 
 SAMPLE = 20_000
 """Training values among which pivots are chosen."""
@@ -156,11 +161,9 @@ class _Solver:
         turn = 0
         while True:
             z = np.concatenate([sample, some])
-            problem = Problem(
-                NUMPY, z[:, 0] if loss else z, len(sample), gamma, gamma,  # pyright: ignore
-                float(options.ridge), float(options.bound), 1.0,
-            )  # fmt: skip
-            factor = pivoted_cholesky(problem, min(cap, len(z)))
+            factor = pivoted_cholesky(
+                z[:, 0] if loss else z, len(sample), gamma, float(options.ridge), min(cap, len(z))
+            )
             pivots = z[list(factor.pivots)]
             inverse = _inverse(gaussian(pivots, pivots, gamma))  # pyright: ignore
             basis = Basis(pivots, inverse, gamma, factor.capped, options.ridge, options.bound)
@@ -190,7 +193,7 @@ class _Solver:
         V = basis.columns(sample)
         extra = np.maximum(1 - (V * V).sum(0), 0) * share if basis.capped else None
         thinned: Any = System(
-            NUMPY, V, b * share, omega * share, basis.bound,  # pyright: ignore
+            V, b * share, omega * share, basis.bound,  # pyright: ignore
             None if total is None else total * share, extra,  # pyright: ignore
         )  # fmt: skip
         start, _ = solve_system(thinned, self.options.max_iterations)
@@ -313,7 +316,7 @@ def _direction(
     at: Sums, F: FloatArray, excess: float, omega: float, total: float | None
 ) -> tuple[FloatArray, float]:
     """Newton's direction in y and η, as in newton.py."""
-    solve: Any = positive_solver(NUMPY, lambda: at.gram.copy(), omega)  # pyright: ignore
+    solve: Any = positive_solver(lambda: at.gram.copy(), omega)  # pyright: ignore
     x = solve(F)
     if total is None:
         return -x, 0.0

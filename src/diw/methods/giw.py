@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from diw.errors import UsageError
-from diw.matching.one_class import OneClass
+from diw.matching import OneClass
 from diw.methods.base import State, Task, normalised
 from diw.methods.by_class import class_labels
 from diw.methods.dynamic import EachBatch
@@ -93,8 +93,9 @@ class Giw(Together, LossValues, PretrainedStart, EachBatch):
             return torch.zeros(len(trusted), dtype=torch.bool)
         assert task.train is not None
         some = train[torch.linspace(0, len(train) - 1, min(len(train), ROWS)).long()]
-        region = OneClass.fit(self._directions(network, task.train, some), self.outside)
-        return torch.as_tensor(region.inside(self._directions(network, task.trusted, trusted)))
+        ours = self._directions(network, task.train, some)
+        theirs = self._directions(network, task.trusted, trusted)
+        return torch.as_tensor(OneClass(nu=self.outside).fit(ours, theirs).inside_)
 
     def _directions(self, network: nn.Module, rows: Rows, index: Tensor) -> NDArray[np.float64]:
         """(b, d) the hidden outputs of some rows, scaled to length one."""

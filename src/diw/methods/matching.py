@@ -84,7 +84,6 @@ class Matching(MatchOptions, Method):
             slack=self.slack,
             ridge=self.ridge,
             solver=self.solver,
-            penalty=self.penalty,
             on_failure="warn",
         )
 

@@ -8,7 +8,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from copy import deepcopy
-from dataclasses import dataclass, field, fields
+from dataclasses import Field, dataclass, field, fields
 from math import cos, pi
 from pathlib import Path
 from types import UnionType
@@ -36,13 +36,21 @@ metadata=LATER)`. At its default it is left out of a spec, so that these runs ke
 
 
 def field_values(values: Any) -> dict[str, Any]:
-    """What a spec says of a dataclass: its fields by name, later ones only where they are set."""
+    """What a spec says of a dataclass: its fields by name, later ones only where they are set.
+
+    A value that was renamed is written as before (`metadata={"written": {new: old}}`).
+    """
     return {
-        entry.name: getattr(values, entry.name)
+        entry.name: _written(entry, getattr(values, entry.name))
         for entry in fields(values)
         if entry.init
         and not (entry.metadata.get("later") and getattr(values, entry.name) == entry.default)
     }
+
+
+def _written(entry: Field[Any], value: Any) -> Any:
+    words = entry.metadata.get("written", {})
+    return words.get(value, value) if words else value
 
 
 TrustedDraw = Literal["passes", "afresh"]

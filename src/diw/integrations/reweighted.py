@@ -6,7 +6,7 @@ import numpy as np
 
 from diw.errors import UsageError
 from diw.integrations import missing
-from diw.matching import KMM
+from diw.matching import KMM, Estimator
 
 try:
     from sklearn import get_config
@@ -19,7 +19,7 @@ except ImportError:
     raise missing("scikit-learn (1.6 or newer)", "sklearn") from None
 
 
-class Weighted(MetaEstimatorMixin, BaseEstimator):
+class ImportanceWeighted(MetaEstimatorMixin, BaseEstimator):
     """Any estimator, fitted with weights under which X looks like the trusted samples.
 
     Kernel mean matching of the inputs (`diw.KMM`) gives the estimator's `sample_weight`: right
@@ -28,16 +28,16 @@ class Weighted(MetaEstimatorMixin, BaseEstimator):
 
     Args:
         estimator: Has `sample_weight` in `fit`.
-        kmm: How to match; None for `KMM()`.
+        kmm: How to weigh, an estimator of `diw.matching`; None for `KMM()`.
         X_trusted: (m, d) samples as they will be met, without labels; may be given to `fit`.
 
     Attributes:
         estimator_: The fitted estimator.
         weights_: (n,) the matched weights.
-        kmm_: The fitted `KMM`, with the match and its status.
+        kmm_: The fitted estimator of the weights, with its status.
     """
 
-    def __init__(self, estimator: Any, kmm: KMM | None = None, X_trusted: Any = None):
+    def __init__(self, estimator: Any, kmm: Estimator | None = None, X_trusted: Any = None):
         self.estimator = estimator
         self.kmm = kmm
         self.X_trusted = X_trusted
@@ -53,7 +53,9 @@ class Weighted(MetaEstimatorMixin, BaseEstimator):
         """
         X_trusted = self.X_trusted if X_trusted is None else X_trusted
         if X_trusted is None:
-            raise UsageError("X_trusted: give the samples to match, here or to Weighted(…)")
+            raise UsageError(
+                "X_trusted: give the samples to match, here or to ImportanceWeighted(…)"
+            )
         if not has_fit_parameter(self.estimator, "sample_weight"):
             name = type(self.estimator).__name__
             raise UsageError(
@@ -76,7 +78,7 @@ class Weighted(MetaEstimatorMixin, BaseEstimator):
             raise AttributeError(name)
         inner = vars(self).get("estimator_", vars(self).get("estimator"))
         if inner is None or name.startswith("_"):
-            raise AttributeError(f"'Weighted' object has no attribute {name!r}")
+            raise AttributeError(f"'ImportanceWeighted' object has no attribute {name!r}")
         return getattr(inner, name)
 
     def get_metadata_routing(self) -> Any:

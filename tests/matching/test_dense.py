@@ -5,10 +5,7 @@ import pytest
 from scipy.spatial.distance import cdist
 
 from diw.matching import kmm
-from diw.matching.active_set import EXCHANGE_ROWS
-from diw.matching.backend import NUMPY
-from diw.matching.box import Box, Iterate
-from diw.matching.exchange import exchange
+from diw.matching.dense import EXCHANGE_ROWS, Box, Iterate, exchange
 
 
 def shifted(n: int, d: int = 10) -> tuple[np.ndarray, np.ndarray]:
@@ -45,7 +42,7 @@ def small_box() -> Box:
     rng = np.random.default_rng(0)
     z = rng.normal(size=(80, 4))
     K = np.exp(-0.2 * cdist(z, z, "sqeuclidean"))
-    return Box(NUMPY, NUMPY.array(K), NUMPY.array(80 * rng.random(80)), 1e-4, 20.0, 60.0)
+    return Box(K, 80 * rng.random(80), 1e-4, 20.0, 60.0)
 
 
 def test_exchanges_that_stop_early_leave_a_feasible_point_with_its_gradient():
