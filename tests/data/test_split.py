@@ -60,6 +60,21 @@ def test_trusted_labels_can_be_made_wrong_wherever_they_are_used():
         make_split(bundle(), trusted=100, seed=3, trusted_wrong=1.0)
 
 
+@pytest.mark.parametrize("shift", ["symmetric:0.9", "annotator:0.5", "prior:0.5,2+pair:0.6"])
+def test_trusted_rows_keep_the_label_that_the_shift_would_have_given_them(shift):
+    """With the right ones these are the pairs of somebody who verified some rows."""
+    split = make_split(bundle(), shift=shift, trusted=100, seed=3, trusted_wrong=0.1)
+    assert len(split.trusted_given) == len(split.trusted)
+    right = torch.tensor(identity(split.trusted)) % 4
+    others = torch.ones(len(split.train), dtype=torch.bool)
+    others[split.trusted_places] = False
+    rate = float(split.flipped[others].double().mean())
+    assert float((split.trusted_given != right).double().mean()) == pytest.approx(rate, abs=0.2)
+    assert make_split(bundle(), trusted=100, seed=3).trusted_given is None
+    apart = make_split(bundle(), shift=shift, trusted=100, seed=3, trusted_in_train=False)
+    assert apart.trusted_given is None
+
+
 def test_trusted_rows_can_be_left_out_of_training():
     split = make_split(
         bundle(), shift="pair:0.3", trusted="5/class", seed=0, trusted_in_train=False

@@ -41,6 +41,9 @@ class Split:
         scored_on: `"test"` or `"held-out trusted"`.
         trusted_places: (m,) int64, where the trusted rows stand in `train`; empty when they are
             not trained on.
+        trusted_given: (m,) int64, the labels that the simulated shift would have given the trusted
+            rows, had they not been trusted: with `trusted.targets` they are pairs of given and
+            right label. None without label noise, or if they are not trained on.
         facts: What was drawn and done, as JSON values, for the record of the run.
         selection: Trusted rows that are held out to choose the epoch whose network is kept: neither
             trained on, nor trusted, nor scored. None if there are none.
@@ -58,6 +61,7 @@ class Split:
     trusted_places: Tensor = field(repr=False)
     facts: dict[str, Any] = field(repr=False)
     selection: Dataset | None = None
+    trusted_given: Tensor | None = field(default=None, repr=False)
     rows: Tensor = field(default_factory=lambda: torch.empty(0, dtype=torch.int64), repr=False)
 
 
@@ -136,6 +140,9 @@ def make_split(
             **({"selection_rows": len(choosing)} if len(choosing) else {}),
         },
         selection=pool.subset(torch.from_numpy(choosing)) if len(choosing) else None,
+        trusted_given=torch.from_numpy(shifted.unprotected[places])
+        if change.moves_labels and trusted_in_train
+        else None,
         rows=torch.from_numpy(kept),
     )
 

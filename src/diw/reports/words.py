@@ -4,6 +4,7 @@ from diw.errors import UsageError
 from diw.pages import count, data_title
 from diw.runs import RunSpec
 from diw.shifts import (
+    Annotator,
     Contaminated,
     Covariate,
     Instance,
@@ -79,6 +80,8 @@ def _stage_in_words(stage: Stage) -> str:
             return f"{_percent(rate)} pair-flip label noise"
         case Instance(rate=rate):
             return f"{_percent(rate)} instance-dependent label noise"
+        case Annotator(rate=rate):
+            return f"{_percent(rate)} errors of an annotator"
         case Matrix(matrix=str(source)):
             return f"label noise by {source}"
         case Contaminated(mixture=str(source)):

@@ -13,13 +13,14 @@ from typing import Any
 
 from diw.errors import UsageError
 from diw.shifts.inputs import Covariate, Region, Support
-from diw.shifts.instance import Instance
+from diw.shifts.instance import Annotator, Instance
 from diw.shifts.labels import Contaminated, Matrix, Pair, Symmetric
 from diw.shifts.priors import LongTail, Prior
 from diw.shifts.shift import Shift, Shifted, Stage, number_text
 
 __all__ = [
     "USAGE",
+    "Annotator",
     "Contaminated",
     "Covariate",
     "Instance",
@@ -40,7 +41,7 @@ __all__ = [
 _STAGES: dict[str, Any] = {
     stage.name: stage
     for stage in (
-        *(Symmetric, Pair, Matrix, Instance, Contaminated, Prior, LongTail),
+        *(Symmetric, Pair, Matrix, Instance, Annotator, Contaminated, Prior, LongTail),
         *(Covariate, Support, Region),
     )
 }

@@ -137,8 +137,8 @@ class Support(Stage):
         first = passage.num_classes - missing
         passage.facts["missing_classes"] = list(range(first, passage.num_classes))
         passage.drop_to((passage.targets < first) | passage.kept_protected)
-        present = np.arange(passage.num_classes) < first
-        passage.through = passage.through * present
+        present = (np.arange(passage.num_classes) < first).astype(np.float64)
+        passage.pass_classes(present)
 
 
 @final

@@ -56,9 +56,8 @@ def check_stochastic(matrix: npt.ArrayLike, name: str) -> Floats:
 
 def move_labels(passage: Passage, transition: Floats, rng: np.random.Generator) -> None:
     """Draw new labels for the current rows; protected ones keep theirs."""
-    drawn = flip(passage.targets, transition, rng)
-    passage.targets = np.where(passage.kept_protected, passage.targets, drawn)
-    passage.through = passage.through @ transition
+    passage.relabel(flip(passage.unprotected, transition, rng))
+    passage.pass_through(transition)
 
 
 @dataclass(frozen=True)

@@ -80,7 +80,7 @@ def resample(passage: Passage, sizes: Ints, rng: np.random.Generator) -> None:
         if len(rows) > needed:
             chance[label] = (size - needed) / (len(rows) - needed)
     passage.drop_to(stay)
-    passage.through = passage.through * chance
+    passage.pass_classes(chance)
 
 
 class ClassSizes(Stage):

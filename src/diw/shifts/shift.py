@@ -6,9 +6,9 @@ the current label or the input). The true importance of a kept row with true
 label y and given label ỹ is p_te(x, ỹ) / p_tr(x, ỹ): zero where ỹ ≠ y, and
 otherwise one over the probability that such a row passes all stages
 with its label. That probability factors into `s(x) · M[y, ỹ]`, so a k × k
-matrix and one number per row carry it exactly through any combination. Rows that
-are protected (the trusted ones, a random part π of each class) always pass, so
-over all rows it is π + (1 - π) · s(x) · M[y, y].
+matrix and one number per row carry it exactly through any combination; where labels depend on the
+input, M has rows of its own for each sample. Rows that are protected (the trusted ones, a random
+part π of each class) always pass, so over all rows it is π + (1 - π) · s(x) · M[y, y].
 """
 
 from abc import ABC, abstractmethod
@@ -80,9 +80,11 @@ class Passage:
         inputs: The rows' inputs, or None when no stage reads them.
         keep: (m,) row numbers still there, ascending.
         targets: (m,) their current labels.
+        unprotected: (m,) the labels they would have if none were protected.
         through: (k, k), M[y, c]: the probability that an unprotected row of true label y arrives
             at label c.
         selected: (m,) s(x), the probability that an unprotected row with this input is kept.
+        by_row: (m, k), the rows of M where they depend on the input; else None.
         facts: What was done, for the record.
     """
 
@@ -92,8 +94,10 @@ class Passage:
     inputs: Inputs | None
     keep: Ints
     targets: Ints
+    unprotected: Ints
     through: Floats
     selected: Floats
+    by_row: Floats | None = None
     facts: dict[str, Any] = field(default_factory=dict[str, Any])
 
     @property
@@ -104,7 +108,27 @@ class Passage:
     def drop_to(self, stay: Bools) -> None:
         """Keep the current rows where `stay` (m,) holds."""
         self.keep, self.targets = self.keep[stay], self.targets[stay]
-        self.selected = self.selected[stay]
+        self.unprotected, self.selected = self.unprotected[stay], self.selected[stay]
+        self.by_row = None if self.by_row is None else self.by_row[stay]
+
+    def relabel(self, labels: Ints) -> None:
+        """Give the current rows new labels (m,); protected ones keep theirs."""
+        self.unprotected = labels
+        self.targets = np.where(self.kept_protected, self.targets, labels)
+
+    def arrivals(self) -> Floats:
+        """(m, k) the probability that an unprotected row like these arrives at each label."""
+        return self.through[self.original[self.keep]] if self.by_row is None else self.by_row
+
+    def pass_through(self, transition: Floats) -> None:
+        """Change M by a transition matrix (k, k)."""
+        self.through = self.through @ transition
+        self.by_row = None if self.by_row is None else self.by_row @ transition
+
+    def pass_classes(self, chance: Floats) -> None:
+        """Change M by the probability (k,) that a label's rows are kept."""
+        self.through = self.through * chance
+        self.by_row = None if self.by_row is None else self.by_row * chance
 
 
 @dataclass(frozen=True)
@@ -155,6 +179,7 @@ class Shifted:
     Attributes:
         keep: (m,) int64, the rows that are left, ascending.
         targets: (m,) int64, their given labels.
+        unprotected: (m,) int64, the labels they would have been given if none were protected.
         true_weights: (m,) float64, p_te(x, ỹ) / p_tr(x, ỹ) with mean one; None where no row has a
             positive weight.
         facts: What was requested and what resulted (rates, counts), as JSON values.
@@ -162,6 +187,7 @@ class Shifted:
 
     keep: Ints
     targets: Ints
+    unprotected: Ints
     true_weights: Floats | None
     facts: Mapping[str, Any]
 
@@ -203,7 +229,7 @@ class Shift:
             num_classes: k.
             seed: Determines every draw; protecting rows does not change the draws of others.
             protected: Row numbers or an (n,) mask of rows that keep their label and are kept.
-            inputs: Needed by covariate shift and instance-dependent noise only.
+            inputs: Needed by shifts that depend on them: covariate, region, instance, annotator.
         """
         labels = np.asarray(targets, np.int64)
         if labels.ndim != 1 or (
@@ -217,6 +243,7 @@ class Shift:
             inputs=inputs,
             keep=np.arange(len(labels)),
             targets=labels.copy(),
+            unprotected=labels.copy(),
             through=np.eye(num_classes),
             selected=np.ones(len(labels)),
         )
@@ -239,7 +266,7 @@ class Shift:
             facts["flipped"] = int((~intact).sum())
             facts["flip_rate"] = float((~intact).mean()) if len(intact) else 0.0
         weights = _true_weights(passage, true, intact)
-        return Shifted(passage.keep, passage.targets, weights, facts)
+        return Shifted(passage.keep, passage.targets, passage.unprotected, weights, facts)
 
 
 def _true_weights(passage: Passage, true: Ints, intact: Bools) -> Floats | None:
@@ -247,7 +274,11 @@ def _true_weights(passage: Passage, true: Ints, intact: Bools) -> Floats | None:
     k = passage.num_classes
     rows = np.bincount(passage.original, minlength=k)
     sure = np.bincount(passage.original[passage.protected], minlength=k) / np.maximum(rows, 1)
-    arrives = sure[true] + (1 - sure[true]) * passage.selected * np.diag(passage.through)[true]
+    if passage.by_row is None:
+        chance = np.diag(passage.through)[true]
+    else:
+        chance = passage.by_row[np.arange(len(true)), true]
+    arrives = sure[true] + (1 - sure[true]) * passage.selected * chance
     weights = np.divide(1.0, arrives, out=np.zeros(len(true)), where=intact)
     total = float(weights.sum())
     return weights * (len(weights) / total) if total > 0 else None
