@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from diw.data import Bundle, Dataset, load
-from diw.data.corrections import Contents, Correction, corrected, read_corrections
+from diw.data.corrections import Contents, Correction, corrected, read_corrections, read_verified
 from diw.data.dataset import TensorInputs
 from diw.data.read import Raw, fingerprints, read_raw
 from diw.data.split import Split, make_split
@@ -197,3 +197,78 @@ def test_a_wrong_file_is_one_line(tmp_path: Path, text: str, words: str) -> None
     assert len(str(error.value)) < 300
     with pytest.raises(UsageError, match="No such file"):
         read_corrections(tmp_path / "none.csv")
+
+
+KEYS = [("d/t.csv", str(row)) for row in range(6)]
+PAIRS = ([1, 3], [1, 1], [0, 1])
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "row,right\n3,b\n1,a\n",
+        "row;right\r\n1;a\r\n3;b\r\n;;\r\n",
+        "file,row,label,right,note\nd/t.csv,1,b,a,sure\nd/t.csv,3,b,b,\nd/t.csv,4,a,,?\n",
+        "row,right\n1.0,a\n3.0,b\n3,b\n",
+        HEAD + "t.csv,1,b,wrong,a,\nt.csv,3,b,right,,\nt.csv,4,a,drop,,\n",
+    ],
+)
+def test_verified_rows_are_pairs_of_given_and_right_label(tmp_path: Path, content: str) -> None:
+    (tmp_path / "v.csv").write_text(content)
+    found = read_verified(tmp_path / "v.csv", KEYS, [0, 1] * 3, ("a", "b"))
+    assert (found.places.tolist(), found.given.tolist(), found.right.tolist()) == PAIRS
+    assert found.dropped == int("drop" in content)
+
+
+def test_verified_images_are_known_by_their_file(tmp_path: Path) -> None:
+    (tmp_path / "v.csv").write_text("file,right\ncat/1.png,dog\n")
+    keys = [("data/dog/1.png", ""), ("data/cat/1.png", "")]
+    found = read_verified(tmp_path / "v.csv", keys, [1, 0], ("cat", "dog"))
+    assert (found.places.tolist(), found.right.tolist()) == ([1], [1])
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (
+            "row,right\n9,a\n",
+            r"line 2 of .*v.csv: row 9 is not in the training data; rows are named l",
+        ),
+        ("row,right\n-1,a\n", "row -1 is not in the training data"),
+        ("row,right\none,a\n", "row one is not in the training data"),
+        ("row,right\n,a\n", "a row without a number is not in the training data"),
+        ("row,right\n1,a\n2,a\n1,b\n", "lines 2 and 4 of .*v.csv disagree about row 1"),
+        ("file,row,right\nd/t.csv,1,a\n,1,b\n", "lines 2 and 3 of .*v.csv disagree about row 1"),
+        (
+            "row,right\n1,zzz\n",
+            "line 2 of .*row 1: 'zzz' is not a class; classes are 'a', 'b', 'alpha'",
+        ),
+        ("row,right\n1,alhpa\n", "'alhpa' is not a class; is 'alpha' meant"),
+        ("row,right\n1,0\n", "'0' is not a class; classes are 'a', 'b', 'alpha'"),
+        ("row,label,right\n1,alpha,b\n", "its label is 'b', and was 'alpha' when checked"),
+        ("row,right\n", "marks no row"),
+        ("row,right\n1,\n", "marks no row"),
+        ("row,label\n1,a\n", "has no column 'right'; .* or give row and right"),
+        ("right\na\n", "has no column 'row'"),
+        ("row,right\n1\n", "line 2 has 1 cells, the header 2"),
+        ("", "the first line must name the columns"),
+    ],
+)
+def test_wrong_verified_rows_are_one_line(tmp_path: Path, content: str, words: str) -> None:
+    (tmp_path / "v.csv").write_text(content)
+    with pytest.raises(UsageError, match=words) as error:
+        read_verified(tmp_path / "v.csv", KEYS, [0, 1] * 3, ("a", "b", "alpha"))
+    assert str(error.value).startswith("verified: ")
+    assert "\n" not in str(error.value)
+
+
+def test_verified_rows_that_moved_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "v.csv").write_text("row,right,content\n1,a,abcd\n2,b,\n")
+
+    def names(now: str) -> Contents:
+        return lambda places: [now for _ in places]
+
+    found = read_verified(tmp_path / "v.csv", KEYS, [0, 1] * 3, ("a", "b"), names("abcd"))
+    assert found.right.tolist() == [0, 1]
+    with pytest.raises(UsageError, match="row 1: holds something else than the row that was chec"):
+        read_verified(tmp_path / "v.csv", KEYS, [0, 1] * 3, ("a", "b"), names("efgh"))

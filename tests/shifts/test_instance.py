@@ -189,7 +189,7 @@ def test_an_annotator_ignores_labels_that_came_before():
 
 
 def test_wrong_annotators_are_refused():
-    inputs, labels = digits(600)
+    labels = digits(600)[1]
     gaussians, two, _ = two_gaussians()
     assert np.array_equal(parse_shift("annotator:0").apply(labels, 5, 0).targets, labels)
     with pytest.raises(UsageError, match=r"the rate of annotator lies in \[0, 1\), got 1"):

@@ -14,15 +14,19 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path, PurePosixPath
 
+import numpy as np
+import numpy.typing as npt
 import torch
 
 from diw.data.encoding import plain_name
 from diw.data.split import Split
-from diw.data.tables import open_csv
+from diw.data.tables import CsvFile, open_csv
 from diw.errors import DIWWarning, UsageError
 
 COLUMNS = ("file", "row", "label", "mark", "correct")
 MARKS = ("wrong", "right", "drop")
+
+Ints = npt.NDArray[np.int64]
 
 Key = tuple[str, str]
 """File and row; the row is empty for an image."""
@@ -55,55 +59,127 @@ class Correction:
         return {"wrong": self.correct, "right": self.label}.get(self.mark)
 
 
-def read_corrections(path: str | Path, what: str = "corrections") -> dict[Key, Correction]:
+def read_corrections(path: str | Path) -> dict[Key, Correction]:
     """The corrections in a file, by row; two that disagree about a row are refused.
 
-    Args:
-        path: A file saved by the page, or by a spreadsheet since (semicolons, a mark of UTF-8,
-            empty cells and lines at the end).
-        what: The argument that named it, for messages.
+    The file is as the page saved it, or as a spreadsheet did since (semicolons, a mark of UTF-8,
+    empty cells and lines at the end).
     """
-    try:
-        return _read(Path(path), what)
-    except UsageError as error:
-        text = str(error)
-        raise UsageError(text if text.startswith(what) else f"{what}: {text}") from None
+    return _read(Path(path), "corrections")
+
+
+@dataclass(frozen=True)
+class Verified:
+    """Rows of the training data whose right labels somebody knows: pairs of given and right label.
+
+    Attributes:
+        places: (m,) where the rows stand in the training data, ascending.
+        given: (m,) their given labels, as class numbers.
+        right: (m,) their right labels.
+        dropped: How many rows of the file are marked to be dropped, and so verify nothing.
+    """
+
+    places: Ints
+    given: Ints
+    right: Ints
+    dropped: int = 0
+
+
+def read_verified(
+    path: str | Path,
+    keys: Sequence[Key],
+    targets: npt.ArrayLike,
+    classes: Sequence[str],
+    contents: Contents | None = None,
+) -> Verified:
+    """The verified rows in a file: marks of the page (`wrong` or `right`), or a plain sheet.
+
+    A sheet has a column `right` (the right label; empty where a row was not checked), `row`
+    (counted from 0) or `file` or both, and if it likes `label`, the given label.
+
+    Args:
+        path: The CSV file.
+        keys: (n,) file and row of each training row.
+        targets: (n,) given labels as class numbers.
+        classes: Names by class number.
+        contents: Fingerprints of training rows, to be compared with those in the file.
+    """
+    marks = _read(Path(path), "verified")
+    place_of, given = _finder(keys), np.asarray(targets, np.int64)
+    placed: dict[int, Correction] = {}
+    right: dict[int, int] = {}
+    for key, one in marks.items():
+        where = f"verified: line {one.line} of {path}: {_named(key) or 'a row without a number'}"
+        place = place_of(key)
+        if place is None:
+            named = _named(keys[0])
+            raise UsageError(f"{where} is not in the training data; rows are named like {named}")
+        now = classes[int(given[place])]
+        if one.label and plain_name(one.label) != plain_name(now):
+            was = _short(one.label)
+            raise UsageError(f"{where}: its label is {now!r}, and was {was} when checked")
+        before = placed.setdefault(place, one)
+        if one.right is not None:
+            right[place] = _class_number(one.right, classes, where)
+        if before.right != one.right:
+            lines = f"lines {before.line} and {one.line} of {path}"
+            raise UsageError(f"verified: {lines} disagree about {_named(key)}; keep one of them")
+    _check_contents("verified", keys, placed, contents)
+    places = np.array(sorted(right), np.int64)
+    labels = np.array([right[place] for place in places.tolist()], np.int64)
+    return Verified(places, given[places], labels, len(placed) - len(right))
 
 
 def _read(path: Path, what: str) -> dict[Key, Correction]:
-    found: dict[Key, Correction] = {}
-    with open_csv(path) as file:
-        names = file.names
-        lacking = [name for name in COLUMNS if name not in names]
-        if lacking:
-            raise UsageError(f"{path} has no column {lacking[0]!r}; save it from audit.html")
-        for line, cells in file.lines:
-            row = dict(zip(names, cells, strict=True))
-            values = (row["label"], row["mark"].lower(), row["correct"], row.get("content", ""))
-            one = Correction(*values, line)
-            if one.mark not in MARKS or (one.mark == "wrong") != bool(one.correct):
-                raise UsageError(
-                    f"line {line} of {path}: the mark is wrong (with the right label in correct), "
-                    f"right or drop, not {_short(one.mark)} with {_short(one.correct)}"
-                )
-            if one.correct == one.label:
-                one = replace(one, mark="right", correct="")
-            key = row["file"], plain_name(row["row"])
-            before = found.setdefault(key, one)
-            if (before.mark, before.right, before.label) != (one.mark, one.right, one.label):
-                raise UsageError(
-                    f"lines {before.line} and {line} of {path} disagree about {_named(key)}; "
-                    "keep one of them"
-                )
+    try:
+        with open_csv(path) as file:
+            found = _marks(file, path, what)
+    except UsageError as error:
+        raise UsageError(f"{what}: {error}") from None
     if not found:
-        raise UsageError(f"{path} marks no row")
-    if "content" not in names:
+        raise UsageError(f"{what}: {path} marks no row")
+    if "mark" in file.names and "content" not in file.names:
         warnings.warn(
             f"{what}: {path} has no column 'content', by which rows are known again: if rows were "
             "added or removed since, audit the data again",
             DIWWarning,
             stacklevel=4,
         )
+    return found
+
+
+def _marks(file: CsvFile, path: Path, what: str) -> dict[Key, Correction]:
+    """The marks in a file, by row."""
+    plain = what == "verified" and "mark" not in file.names
+    needed = ("right",) if plain else COLUMNS
+    lacking = [name for name in needed if name not in file.names]
+    if lacking or not {"row", "file"} & set(file.names):
+        lacks = (lacking or ["row"])[0]
+        hint = "save it from audit.html" + (", or give row and right" if plain else "")
+        raise UsageError(f"{path} has no column {lacks!r}; {hint}")
+    found: dict[Key, Correction] = {}
+    for line, cells in file.lines:
+        row = dict(zip(file.names, cells, strict=True))
+        if plain and not row["right"]:
+            continue
+        label, right = row.get("label", ""), row.get("right" if plain else "correct", "")
+        mark = "wrong" if plain else row["mark"].lower()
+        if mark not in MARKS or (mark == "wrong") != bool(right):
+            raise UsageError(
+                f"line {line} of {path}: the mark is wrong (with the right label in correct), "
+                f"right or drop, not {_short(mark)} with {_short(right)}"
+            )
+        if right and plain_name(right) == plain_name(label):
+            mark, right = "right", ""
+        content = row.get("content", "")
+        one = Correction(label, mark, right, content, line)
+        key = row.get("file", ""), plain_name(row.get("row", ""))
+        before = found.setdefault(key, one)
+        if (before.mark, before.right, before.label) != (one.mark, one.right, one.label):
+            raise UsageError(
+                f"lines {before.line} and {line} of {path} disagree about {_named(key)}; "
+                "keep one of them"
+            )
     return found
 
 
@@ -127,7 +203,9 @@ def corrected(
     keep = torch.ones(len(targets), dtype=torch.bool)
     changes: Counter[tuple[str, str]] = Counter()
     counts: Counter[str] = Counter()
-    marked = _placed(keys, corrections)
+    place_of = _finder(keys)
+    marked = {place_of(key): one for key, one in corrections.items()}
+    marked = {place: one for place, one in marked.items() if place is not None}
     if not marked:
         raise UsageError(
             f"corrections: none of their rows is in the training data; rows there are named like "
@@ -139,7 +217,7 @@ def corrected(
         given = train.classes[int(targets[place])]
         if place in trusted:
             raise UsageError(f"{where}: is a trusted row; correct it in its file")
-        if given != one.label:
+        if plain_name(given) != plain_name(one.label):
             was = _short(one.label)
             raise UsageError(f"{where}: its label is {given!r}, and was {was} when checked")
         if one.mark == "wrong":
@@ -151,21 +229,21 @@ def corrected(
     return _rebuilt(split, targets, keep, words), words
 
 
-def _placed(keys: Sequence[Key], marks: Mapping[Key, Correction]) -> dict[int, Correction]:
-    """The marks by the place of their row.
+def _finder(keys: Sequence[Key]) -> Callable[[Key], int | None]:
+    """Where a row stands, by its file and number; None if it is not there.
 
     A file is also known by the end of its path where that is enough to tell it: the data may have
-    been named from another folder when they were checked.
+    been named from another folder when they were checked. Without a file it is that of the data.
     """
     exact = {_normal(key): place for place, key in enumerate(keys)}
     ends = Counter(map(_end, keys))
     by_end = {end: place for place, key in enumerate(keys) if ends[end := _end(key)] == 1}
-    placed: dict[int, Correction] = {}
-    for key, one in marks.items():
-        place = exact.get(_normal(key), by_end.get(_end(key)))
-        if place is not None:
-            placed[place] = one
-    return placed
+
+    def find(key: Key) -> int | None:
+        key = (key[0] or keys[0][0], key[1])
+        return exact.get(_normal(key), by_end.get(_end(key)))
+
+    return find
 
 
 def _normal(key: Key) -> Key:
@@ -195,15 +273,17 @@ def _check_contents(
 
 def _class_number(name: str, classes: Sequence[str], where: str) -> int:
     """The number of a class; of a name that is none, the nearest class is suggested."""
-    if name in classes:
-        return classes.index(name)
+    plain = [plain_name(one) for one in classes]
+    if plain_name(name) in plain:
+        return plain.index(plain_name(name))
     near = get_close_matches(name[:100], classes, 1)
-    hint = f"; is {near[0]!r} meant?" if near else ""
-    raise UsageError(f"{where}: {_short(name)} is not a class{hint}")
+    names = ", ".join(map(_short, classes[:5])) + (", …" if len(classes) > 5 else "")
+    hint = f"is {near[0]!r} meant?" if near else f"classes are {names}"
+    raise UsageError(f"{where}: {_short(name)} is not a class; {hint}")
 
 
 def _named(key: Key) -> str:
-    return ", row ".join(filter(None, key))
+    return ", ".join([*filter(None, key[:1]), *(f"row {row}" for row in filter(None, key[1:]))])
 
 
 def _short(text: str, most: int = 60) -> str:
