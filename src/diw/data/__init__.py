@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from diw.data.benchmarks import BENCHMARKS, EMBEDDED, Benchmark, find, get_benchmark
     from diw.data.checks import Note
+    from diw.data.corrections import Verified, read_verified
     from diw.data.dataset import Bundle, Dataset, Inputs
     from diw.data.encoding import Encoding
     from diw.data.read import FileRows, load, read_like
@@ -25,10 +26,12 @@ _HOME = {
     "Inputs": "dataset",
     "Note": "checks",
     "Split": "split",
+    "Verified": "corrections",
     "find": "benchmarks",
     "get_benchmark": "benchmarks",
     "load": "read",
     "read_like": "read",
+    "read_verified": "corrections",
     "stratified": "split",
 }
 
@@ -43,10 +46,12 @@ __all__ = [
     "Inputs",
     "Note",
     "Split",
+    "Verified",
     "find",
     "get_benchmark",
     "load",
     "read_like",
+    "read_verified",
     "stratified",
 ]
 
