@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from benchmarks.measuring import machine
 from benchmarks.pay_cells import CELLS, Cell, setting, write_files
 from diw.auditing.audits import audit
+from diw.config import DEFAULT_METHOD
 from diw.data.split import Split
 from diw.experiments.execute import execute
 from diw.experiments.learners import all_trusted, as_arrays, learners
@@ -34,7 +35,6 @@ from diw.files import write_json
 from diw.metrics import auroc
 from diw.reports.summary import settled_weights, summarise
 from diw.runs import RunSpec
-from diw.runs.spec import DEFAULT_METHOD
 
 RESULTS = Path(__file__).parent / "results" / "does-it-pay.json"
 METHODS = (DEFAULT_METHOD, "uniform", "clean", "random", "reweight")

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from benchmarks.measuring import machine
 from benchmarks.pay_cells import Cell, setting, write_files
 from diw.auditing import audit
+from diw.config import DEFAULT_METHOD
 from diw.data.split import Split
 from diw.experiments.execute import execute
 from diw.experiments.learners import learners
@@ -30,7 +31,6 @@ from diw.files import write_json
 from diw.metrics import auroc, average_precision
 from diw.models import make_model
 from diw.runs import RunSpec
-from diw.runs.spec import DEFAULT_METHOD
 
 RESULTS = Path(__file__).parent / "results" / "label-errors.json"
 SETS = {"images": "lenet5", "digits": "mlp", "medical": "mlp", "churn": "mlp"}

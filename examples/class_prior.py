@@ -34,7 +34,7 @@ def recalls(method: str, epochs: int) -> np.ndarray:
     model = make_model("mlp", shape=(1, 28, 28), num_classes=10, seed=0)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
     objective = diw.Objective(model, method, trusted, trusted_index=split.trusted_places)
-    loader = DataLoader(diw.Indexed(train), batch_size=100, shuffle=True)
+    loader = DataLoader(diw.IndexedDataset(train), batch_size=100, shuffle=True)
     for epoch in range(1, epochs + 1):
         objective.start_epoch(epoch)
         for inputs, targets, index in loader:

@@ -13,7 +13,7 @@ import matplotlib.pyplot as plt
 import torch
 from torch.utils.data import ConcatDataset, DataLoader, TensorDataset
 
-from diw import Indexed
+from diw import IndexedDataset
 from diw.data import load
 from diw.data.split import make_split
 from diw.integrations.lightning import ImportanceWeighting
@@ -44,7 +44,7 @@ class Classifier(pl.LightningModule):  # as anyone has it, except for (1)
 split = make_split(load(), shift="symmetric:0.4", trusted=200, seed=0, trusted_in_train=False)
 trusted = TensorDataset(*split.trusted.take(torch.arange(200)))
 noisy = TensorDataset(*split.train.take(torch.arange(300 if QUICK else 2000)))
-train = DataLoader(Indexed(ConcatDataset([trusted, noisy])), batch_size=100, shuffle=True)
+train = DataLoader(IndexedDataset(ConcatDataset([trusted, noisy])), batch_size=100, shuffle=True)
 test = DataLoader(TensorDataset(*split.test.take(torch.arange(2000))), 2000)
 
 for method in ("uniform", "diw"):

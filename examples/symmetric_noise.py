@@ -25,12 +25,13 @@ torch.manual_seed(0)
 split = make_split(load(), shift="symmetric:0.4", trusted=200, seed=0, trusted_in_train=False)
 trusted = TensorDataset(*split.trusted.take(torch.arange(200)))
 noisy = TensorDataset(*split.train.take(torch.arange(300 if QUICK else 2000)))
-train = diw.Indexed(ConcatDataset([trusted, noisy]))
+train = diw.IndexedDataset(ConcatDataset([trusted, noisy]))
 test_images, test_labels = split.test.take(torch.arange(len(split.test)))
 
 
 # %%
-# The loop is any loop. ``diw.Indexed`` adds the number of each sample, which ``remember`` needs.
+# The loop is any loop. ``diw.IndexedDataset`` adds the number of each sample, which ``remember``
+# needs.
 def accuracies(method: str, epochs: int) -> list[float]:
     """Test accuracy after each epoch."""
     model = make_model("mlp", shape=(1, 28, 28), num_classes=10, seed=0)

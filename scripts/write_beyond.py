@@ -13,6 +13,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from diw.config import DEFAULT_METHOD
 from diw.pages import (
     Cell,
     Column,
@@ -23,7 +24,6 @@ from diw.pages import (
     to_markdown,
 )
 from diw.reports import COLOURS, INK, MUTED, mean_and_std, paired_interval
-from diw.runs.spec import DEFAULT_METHOD
 from reproduction.catalogue import catalogue
 from reproduction.plan import PlannedCell, plan
 

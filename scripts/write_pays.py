@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from diw.config import DEFAULT_METHOD
 from diw.pages import Cell, Column, difference_cell, make_table, text_cell, to_markdown
 from diw.reports.statistics import paired_interval
-from diw.runs.spec import DEFAULT_METHOD
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "pays.md"

@@ -61,7 +61,7 @@ def test_mappings_and_outputs_with_logits_are_the_same_as_tuples(method, kind) -
     train, trusted = samples(16), samples(30, seed=1)
     ours = objective_of(ByName(KINDS[kind]), Samples(trusted), method)
     theirs = objective_of(plain_network(), trusted, method)
-    loader = DataLoader(diw.Indexed(Samples(train, "label")), batch_size=16)
+    loader = DataLoader(diw.IndexedDataset(Samples(train, "label")), batch_size=16)
     plain = (*train, torch.arange(16))
     torch.testing.assert_close(ours(next(iter(loader))).loss, theirs(plain).loss)
 
@@ -108,8 +108,8 @@ def test_a_data_set_with_a_collate_function_of_its_own() -> None:
 
 def test_indexed_adds_where_a_sample_is() -> None:
     inputs, targets = samples(12)
-    tuples = DataLoader(diw.Indexed(TensorDataset(inputs, targets)), batch_size=5)
-    mappings = DataLoader(diw.Indexed(Samples((inputs, targets))), batch_size=5)
+    tuples = DataLoader(diw.IndexedDataset(TensorDataset(inputs, targets)), batch_size=5)
+    mappings = DataLoader(diw.IndexedDataset(Samples((inputs, targets))), batch_size=5)
     for ours, named in zip(tuples, mappings, strict=True):
         batch = diw.Batch.of(named)
         assert torch.equal(ours[2], batch.index)

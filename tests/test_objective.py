@@ -7,8 +7,11 @@ import torch
 from torch import nn
 
 import diw
-from diw.errors import RunError, UsageError
+from diw.errors import DIWWarning, RunError, UsageError
+from diw.methods import Remember, methods
 from diw.objective import Objective
+from diw.step import Horizon
+from tests.contract.cases import Case, objective_of
 from tests.networks import noisy_network, plain_network, samples
 
 
@@ -174,10 +177,76 @@ def test_a_task_decides_the_data_and_the_criteria() -> None:
     task = Objective(
         plain_network(), "diw", samples(20), criterion=complementary, trusted_criterion=ordinary
     ).task
-    assert_weighted_by(Objective(plain_network(), "diw", task=task), complementary, ordinary)
-    for name, value in (("criterion", ordinary), ("trusted", samples(5)), ("train", samples(5))):
+    assert_weighted_by(Objective(plain_network(), "diw", task), complementary, ordinary)
+    for name, value in (("criterion", ordinary), ("train", samples(5))):
         with pytest.raises(UsageError, match=f"^{name}: the task has it already"):
-            Objective(plain_network(), "diw", task=task, **{name: value})
+            Objective(plain_network(), "diw", task, **{name: value})
+    with pytest.warns(DeprecationWarning, match="third argument"):
+        assert Objective(plain_network(), "diw", task=task).task is task
+    with pytest.raises(TypeError, match="keyword argument 'citerion'"):
+        Objective(plain_network(), "diw", samples(20), citerion=ordinary)
+
+
+@pytest.mark.parametrize(("method", "expected"), [("remember", 30), (Remember(), 200)])
+def test_a_method_given_by_name_suits_itself_to_the_training(method, expected) -> None:
+    objective = Objective(plain_network(), method, samples(20))
+    assert objective.for_training(300, steps_per_pass=10) is objective
+    assert objective.task.horizon == Horizon(steps=300, steps_per_pass=10)
+    assert objective.step(samples(8)).horizon.steps == 300
+    assert objective.method.warmup_steps == expected
+    with pytest.raises(UsageError, match=r"^steps: must be at least 1, and is 0"):
+        objective.for_training(0)
+
+
+def test_old_names_of_a_step_and_of_weights_warn() -> None:
+    objective = Objective(plain_network(), "uniform", samples(20))
+    step = objective.step(samples(8), fits=True)
+    for old, new in (
+        ("fit", "train_forward"),
+        ("seen_train", "train_detached"),
+        ("probe_train", "train_eval"),
+        ("probe_trusted", "trusted_eval"),
+    ):
+        with pytest.warns(DeprecationWarning, match=new):
+            assert torch.equal(getattr(step, old).losses, getattr(step, new).losses)
+    weights = objective.weigh(samples(8))
+    with pytest.warns(DeprecationWarning, match="metrics"):
+        assert weights.diagnostics == weights.metrics
+    with pytest.raises(AttributeError, match="Weights has no 'metric'; it has train, targets"):
+        _ = weights.metric
+
+
+def test_the_state_of_another_method_is_refused() -> None:
+    first = Objective(plain_network(), "diw2-f", samples(20))
+    first.weigh(samples(16))
+    with pytest.raises(UsageError, match=r"^state: is of the method diw2-f, and not of remember"):
+        Objective(plain_network(), "remember", samples(20)).load_state_dict(first.state_dict())
+
+
+@pytest.mark.parametrize("name", [*methods()])
+def test_a_row_that_is_not_finite_is_named(name) -> None:
+    inputs, targets, index = (*samples(48), torch.arange(48))
+    inputs[5, 2] = torch.nan
+    objective = objective_of(Case(name))
+    if name != "clean":  # which does not look at it
+        with pytest.raises(RunError, match=rf"^{name}: .* in row 5 \(sample 5\); fill"):
+            objective((inputs, targets, index))
+
+
+def test_a_loss_that_is_not_finite_is_said_where_inputs_are() -> None:
+    objective = Objective(
+        plain_network(), "uniform", samples(20), criterion=lambda z, y: ordinary(z, y) / 0
+    )
+    with pytest.warns(DIWWarning, match="^loss: it is NaN or infinite in step 1; lower"):
+        objective(samples(8))
+
+
+@pytest.mark.parametrize("name", ["remember", "glc", "iw-t", "diw2-f"])
+def test_a_label_that_is_no_class_is_named(name) -> None:
+    inputs, targets, index = (*samples(48), torch.arange(48))
+    targets[7] = -100
+    with pytest.raises(UsageError, match=r"row 7 has .*-100; leave such rows out"):
+        objective_of(Case(name))((inputs, targets, index))
 
 
 def test_a_step_is_what_a_method_sees() -> None:
@@ -188,7 +257,7 @@ def test_a_step_is_what_a_method_sees() -> None:
     assert len(step.trusted) == 7  # twenty samples in three batches of nearly one size
     assert objective.step(train).trusted.index.tolist() != step.trusted.index.tolist()
     seen = copy.deepcopy(model).eval()
-    assert torch.equal(step.probe_train.losses, ordinary(seen(train[0]), train[1]))
+    assert torch.equal(step.train_eval.losses, ordinary(seen(train[0]), train[1]))
 
 
 def test_the_hosts_wrapped_model_runs_the_training_forward() -> None:

@@ -43,7 +43,7 @@ READER = {
     "machines.md": LOOP + "network, trusted = model, (x_trusted, y_trusted)\n",
     "methods/index.md": LOOP + "x, y = x_trusted, y_trusted\n",
     "methods/remember.md": LOOP
-    + "loader = DataLoader(diw.Indexed(dataset), batch_size=128)\n"
+    + "loader = DataLoader(diw.IndexedDataset(dataset), batch_size=128)\n"
     + "places, (x, y) = range(64), (x_trusted, y_trusted)\n",
 }
 """What the code of a page needs and its reader has: a network, a loader, trusted samples."""

@@ -11,7 +11,7 @@ from diw.methods import describe, find
 
 ROOT = Path(__file__).parents[2]
 STEPS = ROOT / "benchmarks" / "results" / "steps.json"
-PUBLISHED = ROOT / "src" / "diw" / "experiments" / "specs" / "published.toml"
+PUBLISHED = ROOT / "reproduction" / "specs" / "published.toml"
 RESULTS = (
     *("paper/label-noise", "cpu/label-noise", "cpu/ablation", "cpu/class-prior"),
     *("cpu/beyond", "cpu/beyond-covariate", "cpu/beyond-rivals", "cpu/beyond-support"),

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from diw.methods import Method
     from diw.objective import Objective, Result
     from diw.step.batch import Batch, Weights
-    from diw.step.rows import Indexed
+    from diw.step.rows import IndexedDataset
     from diw.step.world import Distributed
 
 _HOME = {
@@ -27,7 +27,7 @@ _HOME = {
     "Batch": "diw.step.batch",
     "Diagnosis": "diw.auditing",
     "Distributed": "diw.step.world",
-    "Indexed": "diw.step.rows",
+    "IndexedDataset": "diw.step.rows",
     "KMM": "diw.matching",
     "Match": "diw.matching",
     "Objective": "diw.objective",
@@ -53,7 +53,7 @@ __all__ = [
     "Batch",
     "Diagnosis",
     "Distributed",
-    "Indexed",
+    "IndexedDataset",
     "Match",
     "Method",
     "Objective",

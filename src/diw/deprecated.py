@@ -4,6 +4,7 @@ import warnings
 from typing import Any, overload
 
 NAMES = {
+    "Indexed": "IndexedDataset",
     "Weighted": "ImportanceWeighted",
     "Weighting": "Method",
     "weighting": "methods",

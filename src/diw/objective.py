@@ -1,25 +1,31 @@
 """The objective: what every caller calls, from a plain loop to the experiments."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Self, TypedDict, Unpack
 
 import torch
 from torch import Tensor, nn
 
+from diw.config import DEFAULT_METHOD
+from diw.deprecated import Renamed, warn
 from diw.errors import UsageError
-from diw.methods import Method, Task, make, normalised
-from diw.methods.plain_task import PlainTask, checked_places, checked_weights
-from diw.runs.spec import DEFAULT_METHOD, TrustedDraw
+from diw.methods.base import (
+    Method,
+    Task,
+    check_needs,
+    normalised,
+    refuse_wrong_inputs,
+)
+from diw.methods.registry import make
+from diw.runs.spec import TrustedDraw
 from diw.step.batch import Batch, Criterion, ModelOutput, Weights, first_tensor
 from diw.step.criteria import OfLogits, ToLogits, cross_entropy, logits_of
-from diw.step.memory import Memory
-from diw.step.probe import is_mode_free, unwrap
-from diw.step.rows import Collate, as_rows
-from diw.step.step import Step, Surroundings
-from diw.step.stream import TrustedStream
+from diw.step.look import is_mode_free, unwrap
+from diw.step.rows import Collate, TrustedStream, as_rows
+from diw.step.step import Horizon, Step, StepContext
 from diw.step.watch import Watch
-from diw.step.world import LOCAL, World
+from diw.step.world import LOCAL, Memory, World
 
 Reduction = Literal["mean", "sum"]
 Probe = Literal["auto", "shared", "separate"]
@@ -41,12 +47,34 @@ class Result:
     """The weights used: mean one over the batch (unless the method says otherwise), or all zero.
     They stand for the tensor `weights.train` (n,) wherever one is expected."""
     losses: Tensor | None = None
-    """(n,) the unweighted losses of the training batch, detached; None if it was not run."""
+    """(n,) the unweighted losses of the given labels, detached; None if the batch was not run."""
+
+    diagnostics = Renamed("metrics")
 
     @property
-    def diagnostics(self) -> Mapping[str, float]:
-        """The method's diagnostics of this step."""
-        return self.weights.diagnostics
+    def metrics(self) -> Mapping[str, float]:
+        """The method's numbers of this step."""
+        return self.weights.metrics
+
+
+class TaskParts(TypedDict, total=False):
+    """What an `Objective` makes a `Task` of, besides the trusted samples; see `Task`.
+
+    Data sets are given in any form that the trusted samples may have. `collate` makes a batch of
+    samples, where `trusted` is a data set.
+    """
+
+    train: Any
+    trusted_index: Any
+    trusted_given: Any
+    true_weights: Any
+    criterion: Criterion | None
+    trusted_criterion: Criterion | None
+    horizon: Horizon
+    pretrain: Callable[[int], nn.Module] | None
+    collate: Collate | None
+    task: Task
+    """The third argument, as it was called."""
 
 
 class Objective:
@@ -75,32 +103,25 @@ class Objective:
         method: str | Method = DEFAULT_METHOD,
         trusted: Any = None,
         *,
-        criterion: Criterion | None = None,
-        trusted_criterion: Criterion | None = None,
         outputs_to_logits: ToLogits | None = None,
         unit: Unit = "sample",
         reduction: Reduction = "mean",
         probe: Probe = "auto",
         trusted_batch_size: int | None = None,
         trusted_draw: TrustedDraw = "passes",
-        collate: Collate | None = None,
-        task: Task | None = None,
-        train: Any = None,
-        trusted_index: Any = None,
-        true_weights: Tensor | None = None,
-        pretrain: Callable[[int], nn.Module] | None = None,
         seed: int = 0,
         world: World = LOCAL,
+        **parts: Unpack[TaskParts],
     ):
         """Set up; a method that pretrains or weighs the whole training set does so at `prepare`.
 
         Args:
             model: The network being trained, wrapped or not.
-            method: A method's name or an instance.
+            method: A method's name or an instance. One that is given by name suits itself to the
+                length of the training, where that is known.
             trusted: The trusted samples: (inputs, targets) tensors, a mapping of tensors, a
-                map-style data set of pairs or mappings, or a `DataLoader` over one.
-            criterion: (outputs, targets) → losses (n,); cross entropy by default.
-            trusted_criterion: The same for the trusted batch, where its labels are of another kind.
+                map-style data set of pairs or mappings, or a `DataLoader` over one. Or a `Task`,
+                which holds the data and the criteria.
             outputs_to_logits: (what the network gives) → what the criterion takes. Without it, an
                 output that has `logits` is replaced by them.
             unit: What gets a weight: each `"sample"`, also if it is a sequence, or each `"token"`
@@ -110,61 +131,38 @@ class Objective:
                 for it where that is provably the same; `"shared"` and `"separate"` decide it.
             trusted_batch_size: The largest trusted batch of a step; 256, or that of its loader.
             trusted_draw: `"passes"` over the trusted set, or each batch `"afresh"` from all of it.
-            collate: Makes a batch of samples, where `trusted` is a data set.
-            task: A runner's task, which holds the data and the criteria; give it instead of
-                `trusted`, the criteria and the next three arguments.
-            train: The whole training set, for static methods; -F methods count its labels.
-            trusted_index: (m,) places of the trusted samples in the training set, as batches give
-                them in their index, where they are trained on too; for `remember`.
-            true_weights: (n,) the true weight of each training sample, for `truth`.
-            pretrain: (epochs) → a network trained without weights, for methods that need one.
             seed: Decides the trusted batches and random weights.
             world: `diw.Distributed()` weighs the batches of all processes together; without it,
                 each process weighs its own.
+            **parts: The parts of a `Task`: `criterion` (cross entropy by default) and
+                `trusted_criterion`; `train`, the whole training set, for methods that weigh it
+                beforehand; `trusted_index`, the places of the trusted samples in it, as batches
+                give them; `trusted_given`, their labels before they were checked; `true_weights`
+                for `truth`; `pretrain`, (epochs) → a network trained without weights; `collate`.
         """
-        if reduction not in ("mean", "sum"):
-            raise UsageError(f'reduction: must be "mean" or "sum", not {reduction!r}')
-        if probe not in ("auto", "shared", "separate"):
-            raise UsageError(f'probe: must be "auto", "shared" or "separate", not {probe!r}')
-        if trusted_draw not in ("passes", "afresh"):
-            raise UsageError(f'trusted_draw: must be "passes" or "afresh", not {trusted_draw!r}')
-        if unit not in ("sample", "token"):
-            raise UsageError(f'unit: must be "sample" or "token", not {unit!r}')
+        for name, value, choices in (
+            ("reduction", reduction, ("mean", "sum")),
+            ("probe", probe, ("auto", "shared", "separate")),
+            ("trusted_draw", trusted_draw, ("passes", "afresh")),
+            ("unit", unit, ("sample", "token")),
+        ):
+            if value not in choices:
+                among = ", ".join(f'"{choice}"' for choice in choices[:-1])
+                raise UsageError(f'{name}: must be {among} or "{choices[-1]}", not {value!r}')
         self.method = make(method) if isinstance(method, str) else method
-        if task is None:
-            if trusted is None:
-                raise UsageError("trusted: give the trusted samples: trusted=(inputs, targets)")
-            criterion = criterion or cross_entropy
-            trusted_criterion = trusted_criterion or criterion
-            if pretrain is not None and not callable(pretrain):
-                raise UsageError(
-                    "pretrain: give a function that takes a number of epochs and returns a network"
-                )
-            if unit == "sample":  # tokens are picked out of the logits before the criterion
-                to_logits = outputs_to_logits or logits_of
-                criterion = OfLogits(criterion, to_logits)
-                trusted_criterion = OfLogits(trusted_criterion, to_logits)
-            task = PlainTask(
-                method=self.method.name,
-                train=None if train is None else as_rows(train, "train"),
-                trusted=as_rows(trusted, collate=collate),
-                trusted_places=checked_places(trusted_index),
-                true_weights=checked_weights(true_weights),
-                criterion=criterion,
-                trusted_criterion=trusted_criterion,
-                pretrainer=pretrain,
-            )
+        self._by_name = isinstance(method, str)
+        if "task" in parts:
+            warn("Objective(task=…)", "the third argument, Objective(model, method, task)")
+            if trusted is not None:
+                raise UsageError("trusted: the task has it already; give trusted or task, not both")
+            trusted = parts.pop("task")
+        own_loop = not isinstance(trusted, Task)
+        if own_loop:
+            to_logits = (outputs_to_logits or logits_of) if unit == "sample" else None
+            task = _make_task(trusted, to_logits, parts)
         else:
-            _refuse(
-                trusted=trusted,
-                criterion=criterion,
-                trusted_criterion=trusted_criterion,
-                outputs_to_logits=outputs_to_logits,
-                train=train,
-                trusted_index=trusted_index,
-                true_weights=true_weights,
-                pretrain=pretrain,
-            )
+            _refuse(**parts, outputs_to_logits=outputs_to_logits)
+            task = trusted
         self.task: Task = task
         self.reduction: Reduction = reduction
         self.epoch = 0  # until start_epoch: the loop has no epochs
@@ -179,11 +177,10 @@ class Objective:
         self._stream = TrustedStream(
             as_rows(task.trusted), size, seed, world, afresh=trusted_draw == "afresh"
         )
-        self._around = Surroundings(
+        self._context = StepContext(
             network=network,
-            criterion=task.criterion,
-            trusted_criterion=task.trusted_criterion,
-            losses=self.method.losses,
+            criterion=task.criterion_of(trusted=False),
+            trusted_criterion=task.criterion_of(trusted=True),
             tap=self.method.tap(network),
             shared=probe == "shared" or (probe == "auto" and is_mode_free(network)),
             memory=Memory(world),
@@ -192,7 +189,7 @@ class Objective:
             world=world,
         )
         self._world = world
-        if unit == "token" and self._around.tap is not None:
+        if unit == "token" and self._context.tap is not None:
             raise UsageError(
                 f"unit: {self.method.name} matches hidden outputs, one for each sequence; "
                 "use a method that matches losses"
@@ -200,10 +197,28 @@ class Objective:
         self.latest: Weights | None = None
         """The weights of the latest call, for logging."""
         self._prepared = False
-        own_loop = isinstance(task, PlainTask) and world.rank == 0
-        self._watch = Watch(self.method.name, self.method.fields(), health=own_loop)
-        if self.method.by_losses and task.trusted_places is None and world.size == 1:
+        self._watch = Watch(
+            self.method.name, self.method.fields(), health=own_loop and world.rank == 0
+        )
+        if self.method.by_losses and task.trusted_index is None and world.size == 1:
             self._watch.look_for(as_rows(task.trusted))
+        self._adapt()
+
+    def for_training(self, total_steps: int, steps_per_pass: int | None = None) -> Self:
+        """Say how long the training goes on; a method given by name suits its warm-up to it.
+
+        Args:
+            total_steps: Optimiser steps in all.
+            steps_per_pass: Those of one pass over the training data.
+        """
+        horizon = replace(self.task.horizon, steps=total_steps, steps_per_pass=steps_per_pass)
+        self.task = replace(self.task, horizon=horizon)
+        self._adapt()
+        return self
+
+    def _adapt(self) -> None:
+        if self._by_name:
+            self.method.adapt(self.task.horizon)
 
     @property
     def steps_per_trusted_pass(self) -> int:
@@ -217,12 +232,13 @@ class Objective:
         parameters here, so call it before the optimiser copies them (most do not).
         """
         if not self._prepared:
+            check_needs(self.method, self.task, self._world.size)
             start = self.method.prepare(self.task)
             if start is not None:
                 self.network.load_state_dict(start)
             self._prepared = True
-            places = self.task.trusted_places
-            if self.method.by_losses and places is not None and not len(places):
+            index = self.task.trusted_index
+            if self.method.by_losses and index is not None and not len(index):
                 self._watch.not_trained_on("are not trained on")
 
     def __call__(
@@ -249,7 +265,11 @@ class Objective:
         count = 0
         # Ones are not multiplied away: w ℓ = ℓ exactly, so uniform weights are plain training.
         if weights.train is not None:
-            total = (weights.train * step.fit.losses).sum()
+            losses = step.trained_losses(self.method.losses, weights.targets)
+            if not losses.isfinite().all():
+                refuse_wrong_inputs(step.train, self.method.name)
+                self._watch.not_finite(step)
+            total = (weights.train * losses).sum()
             count = len(step.train)
         if weights.trusted is not None:
             trusted = step.trusted_loss(weights.trusted)
@@ -263,7 +283,8 @@ class Objective:
         loss = total / count if self.reduction == "mean" else total
         if weights.train is None:
             return Result(loss, None, weights)
-        return Result(loss, step.fit.values, weights, step.fit.losses.detach())
+        forward = step.train_forward
+        return Result(loss, forward.values, weights, forward.losses.detach())
 
     def weigh(
         self,
@@ -301,7 +322,13 @@ class Objective:
             if self.method.trains_on != "trusted":
                 raise UsageError(f"batch: {self.method.name} needs a training batch")
             return self._step(Batch(torch.empty(0), None), model, outputs, fits)
-        return self._step(self._batch(batch), model, outputs, fits)
+        taken = self._batch(batch)
+        if taken.index is None and "index" in self.method.needs:
+            raise UsageError(
+                f"batch: {self.method.name} has to know each sample; yield (inputs, targets, "
+                "index), index being the sample's place in the training set"
+            )
+        return self._step(taken, model, outputs, fits)
 
     def start_epoch(self, epoch: int) -> None:
         """Start epoch `epoch`, from 1; warm-up, random weights and noise depend on it."""
@@ -318,20 +345,25 @@ class Objective:
     def state_dict(self) -> dict[str, Any]:
         """All that a resumed run needs to go on bit for bit, besides network and optimiser."""
         return {
+            "name": self.method.name,
             "epoch": self.epoch,
             "t": self.t,
             "prepared": self._prepared,
             "stream": self._stream.state_dict(),
-            "memory": self._around.memory.state_dict(),
+            "memory": self._context.memory.state_dict(),
             "method": self.method.state_dict(),
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Take over what `state_dict` gave."""
+        """Take over what `state_dict` gave; the state of another method is refused."""
+        if state.get("name") != self.method.name:
+            raise UsageError(
+                f"state: is of the method {state.get('name')}, and not of {self.method.name}"
+            )
         self.epoch, self.t = state["epoch"], state["t"]
         self._prepared = state["prepared"]
         self._stream.load_state_dict(state["stream"])
-        self._around.memory.load_state_dict(state["memory"])
+        self._context.memory.load_state_dict(state["memory"])
         self.method.load_state_dict(state["method"])
 
     def _batch(self, batch: LoaderBatch, name: str = "batch") -> Batch:
@@ -342,11 +374,12 @@ class Objective:
         self, train: Batch, model: nn.Module | None, outputs: ModelOutput, fits: bool = False
     ) -> Step:
         return Step(
-            self._around,
+            self._context,
             train,
             self._draw_trusted,
             epoch=self.epoch,
             t=self.t,
+            horizon=self.task.horizon,
             model=self._model if model is None else model,
             outputs=outputs,
             fits=fits,
@@ -359,9 +392,8 @@ class Objective:
         every, mine = self._world.gather(raw.train.detach())
         every = normalised(every) if raw.normalise else every
         train = every[mine]
-        vanished = float(not every.any())
-        diagnostics = {**raw.diagnostics, "vanished": vanished}
-        self.latest = Weights(train, raw.trusted, diagnostics, raw.normalise, raw.estimate)
+        metrics = {**raw.metrics, "vanished": float(not every.any())}
+        self.latest = replace(raw, train=train, metrics=metrics)
         return self.latest
 
     def _draw_trusted(self) -> Batch:
@@ -371,10 +403,33 @@ class Objective:
         return batch if first_tensor(batch.inputs).device == device else batch.to(device)
 
     def _plain(self, batch: Any, model: nn.Module | None, outputs: ModelOutput) -> Result:
-        step = self._step(self._batch(batch), model, outputs)
-        losses = step.fit.losses
+        forward = self._step(self._batch(batch), model, outputs).train_forward
+        losses = forward.losses
         loss = losses.mean() if self.reduction == "mean" else losses.sum()
-        return Result(loss, step.fit.values, Weights(torch.ones_like(losses)), losses.detach())
+        return Result(loss, forward.values, Weights(torch.ones_like(losses)), losses.detach())
+
+
+def _make_task(trusted: Any, to_logits: ToLogits | None, parts: TaskParts) -> Task:
+    """The task of a loop that hands its parts over.
+
+    Args:
+        trusted: The trusted samples in any usual form.
+        to_logits: What the criteria look at; None where tokens are picked out of it before.
+        parts: All else.
+    """
+    if trusted is None:
+        raise UsageError("trusted: give the trusted samples: trusted=(inputs, targets)")
+    named: dict[str, Any] = {name: part for name, part in parts.items() if part is not None}
+    rows = as_rows(trusted, collate=named.pop("collate", None))
+    if "train" in named:
+        named["train"] = as_rows(named["train"], "train")
+    named.setdefault("criterion", cross_entropy)
+    for name in {"criterion", "trusted_criterion"} & named.keys():
+        named[name] = OfLogits(named[name], to_logits) if to_logits else named[name]
+    unknown = named.keys() - Task.__dataclass_fields__.keys()
+    if unknown:
+        raise TypeError(f"Objective got an unexpected keyword argument {min(unknown)!r}")
+    return Task(rows, **named)
 
 
 def _refuse(**arguments: Any) -> None:

@@ -28,7 +28,7 @@ from diw.files import plain_text, write_json
 from diw.models import MODELS, make_model
 from diw.outputs import creating
 from diw.runs import Run
-from diw.step.probe import outputs_in_pieces
+from diw.step.look import outputs_in_pieces
 from diw.step.rows import Unlabelled
 from diw.training.evaluate import Scores, evaluate
 

@@ -1,6 +1,7 @@
 """A method's state survives saving and loading, and one trained with it goes on bit for bit."""
 
 import io
+import pickle
 
 import pytest
 import torch
@@ -32,7 +33,7 @@ def test_a_loaded_state_goes_on_bit_for_bit(case) -> None:
         ours, theirs = first.weigh(batch(part)), second.weigh(batch(part))
         for a, b in ((ours.train, theirs.train), (ours.trusted, theirs.trusted)):
             assert (a is None and b is None) or torch.equal(a, b)
-        assert ours.diagnostics == theirs.diagnostics
+        assert ours.metrics == theirs.metrics
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
@@ -55,3 +56,13 @@ def test_fields_make_the_same_method_again(case) -> None:
     assert again.fields() == method.fields()
     assert type(again) is find(case.method)
     assert (type(method).__doc__ or "").strip()
+
+
+@pytest.mark.parametrize("case", DEFAULTS, ids=str)
+def test_methods_can_be_pickled_with_their_state(case) -> None:
+    objective = objective_of(case)
+    objective.step(batch())
+    again = pickle.loads(pickle.dumps(objective.method))
+    assert type(again) is find(case.method)
+    assert again.fields() == objective.method.fields()
+    assert str(again.state_dict()) == str(objective.method.state_dict())

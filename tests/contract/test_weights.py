@@ -1,11 +1,24 @@
 """What every method's weights must be, whatever the method."""
 
+import warnings
+from dataclasses import replace
+
 import pytest
 import torch
 from torch import Tensor
 
-from diw.step.batch import Weights
-from tests.contract.cases import CASES, WEIGHING, Case, N, batch, objective_of, true_weights
+from diw.errors import DIWWarning, UsageError
+from diw.step import Step, Weights
+from tests.contract.cases import (
+    CASES,
+    CLASSES,
+    WEIGHING,
+    Case,
+    N,
+    batch,
+    objective_of,
+    true_weights,
+)
 
 every_case = pytest.mark.parametrize("case", CASES, ids=str)
 every_weighing_case = pytest.mark.parametrize("case", WEIGHING, ids=str)
@@ -43,7 +56,7 @@ def test_one_finite_non_negative_detached_weight_per_sample_of_mean_one(case, dt
     assert result.loss.dtype == dtype
     assert result.loss.isfinite()
     result.loss.backward()
-    assert all(isinstance(value, float) for value in result.diagnostics.values())
+    assert all(isinstance(value, float) for value in result.metrics.values())
 
 
 @every_weighing_case
@@ -97,5 +110,48 @@ def test_a_batch_whose_weights_all_vanish_counts_nothing_and_is_counted(case) ->
     result = objective_of(case)(batch(vanished))
     all_zero = case.method == "truth"
     assert bool(result.weights.train.any()) != all_zero
-    assert result.diagnostics["vanished"] == float(all_zero)
+    assert result.metrics["vanished"] == float(all_zero)
     assert (result.loss == 0) == all_zero
+
+
+@every_weighing_case
+def test_targets_of_one_class_are_labels_bit_for_bit(case) -> None:
+    def trained(one_hot: bool) -> tuple[Tensor, list[Tensor]]:
+        objective = objective_of(case)
+        weigh = objective.method.weigh
+
+        def with_targets(step: Step) -> Weights:
+            targets = torch.nn.functional.one_hot(step.train.targets, CLASSES)
+            return replace(weigh(step), targets=targets.float() if one_hot else None)
+
+        objective.method.weigh = with_targets
+        loss = objective(batch()).loss
+        return loss, list(torch.autograd.grad(loss, list(objective.network.parameters())))
+
+    (ours, gradients), (theirs, expected) = trained(True), trained(False)
+    assert torch.equal(ours, theirs)
+    assert all(map(torch.equal, gradients, expected))
+
+
+@every_weighing_case
+def test_recorded_losses_are_those_of_the_given_labels(case) -> None:
+    objective = objective_of(case)
+    result = objective(batch())
+    expected = torch.nn.functional.cross_entropy(
+        result.outputs.detach(), batch().targets, reduction="none"
+    )
+    assert torch.equal(result.losses, expected)
+
+
+@every_case
+def test_without_an_index_a_method_works_or_says_what_to_yield(case) -> None:
+    objective = objective_of(case)
+    whole = replace(batch(), index=None)
+    remembers = "momentum" in case.fields
+    if "index" in objective.method.needs or remembers:
+        with pytest.raises(UsageError, match=r"yield \(inputs, targets, index\)"):
+            objective(whole)
+    else:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DIWWarning)
+            assert objective(whole).loss.isfinite()

@@ -55,7 +55,7 @@ class Classifier(pl.LightningModule):
 
 def loader():
     inputs, targets = samples(48)
-    return DataLoader(diw.Indexed(TensorDataset(inputs, targets)), batch_size=16)
+    return DataLoader(diw.IndexedDataset(TensorDataset(inputs, targets)), batch_size=16)
 
 
 def weighting(**options):

@@ -127,14 +127,13 @@ def test_counts_of_the_whole_set_or_as_they_come_by() -> None:
 
 
 def test_the_cache_keeps_the_latest_values_by_place() -> None:
-    cache = TrustedCache()
+    cache = TrustedCache(torch.tensor([0, 2, 1, 1, 0, 1]))
     assert cache.of(0) is None
-    cache.update(torch.tensor([3, 0]), torch.tensor([1, 0]), torch.tensor([[3.0], [0.0]]))
-    cache.update(torch.tensor([3, 5]), torch.tensor([1, 1]), torch.tensor([[3.5], [5.0]]))
+    cache.update(torch.tensor([3, 0]), torch.tensor([[3.0], [0.0]]))
+    cache.update(torch.tensor([3, 5]), torch.tensor([[3.5], [5.0]]))
     assert cache.of(1).tolist() == [[3.5], [5.0]]
     assert cache.of(2) is None
-    again = TrustedCache()
-    again.load_state_dict(cache.state_dict())
+    again = TrustedCache.from_state_dict(cache.state_dict())
     assert torch.equal(again.of(1), cache.of(1))
 
 
@@ -144,6 +143,7 @@ def test_the_cache_keeps_the_latest_values_by_place() -> None:
         (None, "trusted: matching class by class needs labels; set partition=false"),
         (torch.rand(3), r"class numbers \(n,\), not torch.float32 \(3,\); use a -L method"),
         (torch.zeros(3, 2, dtype=torch.int64), r"not torch.int64 \(3, 2\)"),
+        (torch.tensor([1, -100]), r"^trusted: row 1 has the label -100; leave such rows out"),
     ],
 )
 def test_labels_that_cannot_partition(targets, message) -> None:

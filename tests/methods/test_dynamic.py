@@ -149,7 +149,7 @@ def test_a_class_that_is_not_in_the_trusted_batch_comes_from_the_cache() -> None
     for _ in range(20):
         weights = objective.weigh(batch())
         assert (weights.train.sum() - len(weights.train)).abs() < 1e-3
-        unmatched.append(weights.diagnostics["share_unmatched"])
+        unmatched.append(weights.metrics["share_unmatched"])
     assert unmatched[0] > 0
     assert unmatched[-1] == 0
 
@@ -270,11 +270,7 @@ def test_momentum_needs_the_samples_places() -> None:
         ("diw", {"bound": 0.5}, "diw.bound: must be at least 1"),
         ("diw", {"ridge": 0}, "diw.ridge: must be positive"),
         ("diw", {"slack": -0.1}, "diw.slack: must be finite and not negative"),
-        (
-            "diw",
-            {"solver": "osqp"},
-            "diw.solver: must be 'exact', 'stopped' or 'cvxopt', not 'osqp'",
-        ),
+        ("diw", {"solver": "osqp"}, "diw.solver: choose exact, stopped, cvxopt, not 'osqp'"),
         ("diw", {"gamma": "wide"}, "diw.gamma: unknown rule 'wide'"),
         ("diw", {"gamma": -1.0}, "diw.gamma: must be positive"),
         ("diw2-f", {"features": "loss"}, "diw2-f.features: choose hidden or output, not 'loss'"),

@@ -82,8 +82,8 @@ def test_the_risk_is_matched_inside_and_plain_outside(reduction: str) -> None:
     result = objective_of(reduction=reduction)((*train(), torch.arange(len(train()[1]))))
     n = len(train()[1]) if reduction == "sum" else 1
     assert result.loss.item() == pytest.approx(n * expected_risk(inside), rel=1e-6)
-    assert result.diagnostics["share_inside"] == inside.mean()
-    assert result.weights.estimate.mean().item() == pytest.approx(1)
+    assert result.metrics["share_inside"] == inside.mean()
+    assert result.weights.recorded.mean().item() == pytest.approx(1)
     assert (result.weights.trusted > 0).sum() == 30 - inside.sum()
 
 
@@ -110,7 +110,7 @@ def test_with_all_of_the_support_it_is_diw3_l() -> None:
     network = plain_network(torch.float64)
     giw = diw.Objective(network, make("giw", {"outside": 1e-6}), some, **options)(some)
     diw3 = diw.Objective(network, "diw3-l", some, **options)(some)
-    assert giw.diagnostics["share_inside"] == 1
+    assert giw.metrics["share_inside"] == 1
     assert torch.equal(giw.weights.train, diw3.weights.train)
     assert giw.loss.item() == diw3.loss.item()
 
@@ -131,5 +131,5 @@ def test_with_none_of_the_support_the_trusted_samples_alone_are_learned() -> Non
 def test_what_it_needs_is_named() -> None:
     with pytest.raises(UsageError, match=r"giw\.outside: must be in \(0, 1\), and is 0"):
         make("giw", {"outside": 0.0})
-    with pytest.raises(UsageError, match="train: giw looks for the trusted samples"):
+    with pytest.raises(UsageError, match="train: giw looks at the whole training set"):
         objective_of(train=None).prepare()

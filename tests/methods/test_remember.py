@@ -68,9 +68,9 @@ def test_it_finds_the_wrong_labels_and_keeps_them_out(trained_on: bool) -> None:
     worth = torch.zeros(N)
     for epoch, rows, weights in train(objective, inputs, labels, 40):
         if epoch == 40:
-            assert weights.estimate is not None
-            worth[rows] = weights.estimate
-            assert weights.diagnostics["wrong_share"] == pytest.approx(0.36, abs=0.12)
+            assert weights.recorded is not None
+            worth[rows] = weights.recorded
+            assert weights.metrics["wrong_share"] == pytest.approx(0.36, abs=0.12)
     assert auroc(worth, ~wrong) > 0.95
     assert worth[wrong].sum() < 0.08 * worth.sum()
     if trained_on:
@@ -86,8 +86,8 @@ def test_where_passes_are_long_trusted_samples_weigh_no_more(monkeypatch) -> Non
         trusted = inputs[:M], labels[:M]
         objective = diw.Objective(network(), remember(), trusted, trusted_index=range(M))
         for _, rows, weights in train(objective, inputs, labels, 10):
-            if weights.estimate is not None:
-                of_trusted = weights.estimate[rows < M]
+            if weights.recorded is not None:
+                of_trusted = weights.recorded[rows < M]
         heaviest.append(float(of_trusted.max()))
     assert heaviest[0] > 1.5 * heaviest[1]
 
@@ -99,8 +99,8 @@ def test_a_fold_has_no_weight_and_keeps_its_estimate() -> None:
     for epoch, rows, weights in train(objective, inputs, labels, 12):
         if epoch > 3:
             assert weights.train is not None
-            assert weights.estimate is not None
-            assert (weights.estimate > 0).all()
+            assert weights.recorded is not None
+            assert (weights.recorded > 0).all()
             out.setdefault(epoch, set()).update(rows[weights.train == 0].tolist())
     assert out[5] == out[6] != out[7] == out[8]
     assert out[4] == out[11] == out[12]  # the second of four folds comes again
@@ -179,8 +179,8 @@ def test_wrong_trusted_labels_are_noticed_and_not_followed(trained_on: bool) -> 
     with pytest.warns(DIWWarning, match=r"trusted labels look wrong.*doubtful_trusted"):
         steps = list(train(objective, inputs, labels, 30))
     for _, rows, weights in steps:
-        if weights.estimate is not None:
-            estimates[rows] = weights.estimate
+        if weights.recorded is not None:
+            estimates[rows] = weights.recorded
     found = set(method.doubtful_trusted)
     expected = {len(inputs) - 1 - i if trained_on else i for i in bad.tolist()}
     assert len(found & expected) > 12

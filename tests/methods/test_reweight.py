@@ -107,7 +107,7 @@ def test_it_is_the_look_ahead_of_the_paper(make) -> None:
     weights = objective.weigh(train)
     assert weights.train.count_nonzero() not in (0, 24)  # both signs occur
     torch.testing.assert_close(weights.train, expected, rtol=1e-10, atol=1e-10)
-    assert weights.diagnostics["forward_mode"] == 1
+    assert weights.metrics["forward_mode"] == 1
 
 
 def test_without_forward_mode_it_falls_back_and_says_so_once() -> None:
@@ -118,8 +118,8 @@ def test_without_forward_mode_it_falls_back_and_says_so_once() -> None:
         weights = objective.weigh(train)
     expected = literal_definition(model, train, trusted)
     torch.testing.assert_close(weights.train, expected, rtol=1e-10, atol=1e-10)
-    assert weights.diagnostics["forward_mode"] == 0
-    assert objective.weigh(train).diagnostics["forward_mode"] == 0  # without another warning
+    assert weights.metrics["forward_mode"] == 0
+    assert objective.weigh(train).metrics["forward_mode"] == 0  # without another warning
 
 
 @pytest.mark.parametrize("make", [plain, with_both, convolutional])

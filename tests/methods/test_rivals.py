@@ -11,7 +11,7 @@ from diw.errors import UsageError
 from diw.matching.problem import make_problem
 from diw.methods import make
 from diw.methods.adiw import projected_steps
-from diw.methods.transition import transition_matrix
+from diw.methods.glc import transition_matrix
 from tests.contract.cases import CLASSES, Case, N, batch, objective_of
 from tests.networks import plain_network, samples
 
@@ -176,5 +176,5 @@ def test_wrong_fields_are_named(method: str, fields: dict[str, object], words: s
 def test_elr_without_an_index_says_what_to_yield() -> None:
     inputs, targets = samples(16)
     objective = diw.Objective(plain_network(), "elr", samples(8, seed=1))
-    with pytest.raises(UsageError, match="elr remembers each sample"):
+    with pytest.raises(UsageError, match="elr has to know each sample"):
         objective((inputs, targets))

@@ -79,9 +79,9 @@ def test_truth_gives_the_true_weights() -> None:
 
 @pytest.mark.parametrize("method", ["iw", "siw-f", "siw-l"])
 def test_what_static_methods_need_is_named(method) -> None:
-    with pytest.raises(UsageError, match=rf"train: {method} weighs the whole training set"):
+    with pytest.raises(UsageError, match=rf"train: {method} looks at the whole training set"):
         Objective(plain_network(), method, TRUSTED).weigh(batch())
-    with pytest.raises(UsageError, match=rf"batch: {method} looks up each sample's weight"):
+    with pytest.raises(UsageError, match=rf"batch: {method} has to know each sample"):
         objective_of(Case(method)).weigh(whole_train())
 
 
@@ -102,7 +102,7 @@ def test_siw_f_works_with_many_classes() -> None:
     )
     result = objective.weigh((x[:64], y[:64], torch.arange(64)))
     assert result.train.isfinite().all()
-    assert result.diagnostics["share_unmatched"] == 0
+    assert result.metrics["share_unmatched"] == 0
 
 
 @pytest.mark.parametrize("method", ["iw", "siw-f"])

@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from diw.errors import UsageError
-from diw.step.memory import Memory
+from diw.step.world import Memory
 
 
 def test_reads_back_what_was_written_and_nan_elsewhere() -> None:

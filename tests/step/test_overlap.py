@@ -1,8 +1,8 @@
 import torch
 
 from diw.step.batch import Batch
-from diw.step.overlap import Overlap
 from diw.step.rows import TensorRows, as_rows
+from diw.step.watch import Overlap
 
 
 def rows(count: int, seed: int, shape: tuple[int, ...] = (3, 8, 8)) -> torch.Tensor:

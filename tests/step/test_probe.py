@@ -4,7 +4,7 @@ from torch import nn
 
 from diw.errors import UsageError
 from diw.models import LeNet5, ResNet32
-from diw.step.probe import Tap, is_mode_free, looking, outputs_in_pieces, unwrap
+from diw.step.look import Tap, is_mode_free, looking, outputs_in_pieces, unwrap
 from diw.step.rows import as_rows
 from tests.networks import noisy_network, plain_network, samples
 

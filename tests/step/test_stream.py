@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from diw.errors import UsageError
-from diw.step.rows import as_rows
-from diw.step.stream import TrustedStream
+from diw.step.rows import TrustedStream, as_rows
 from tests.networks import samples
 
 

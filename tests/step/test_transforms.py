@@ -3,7 +3,7 @@ import torch
 
 from diw.errors import UsageError
 from diw.step.batch import Batch, Outputs
-from diw.step.transforms import hidden_outputs, logits, loss_values, raw_inputs
+from diw.step.criteria import hidden_outputs, logits, loss_values, raw_inputs
 
 BATCH = Batch(torch.rand(5, 2, 3), torch.arange(5))
 OUTPUTS = Outputs(

@@ -23,6 +23,9 @@ CASES = {
     "remembered": (make("diw", {"ridge": 0.1, "momentum": 0.5, "warmup": 0}), 1e-6),
     "the paper's ridge": (make("diw", {"warmup": 0}), 1e-6),
     "remember": (make("remember", REMEMBER), 1e-6),
+    "elr": ("elr", 1e-6),
+    "glc": (make("glc", {"pretraining": 1}), 1e-10),
+    "adiw": (make("adiw", {"warmup": 0}), 1e-6),
 }
 SIZES = [(9, 7)] * 4 + [(3, 2)]  # the last batch of a pass is smaller; no two shares are equal
 
@@ -39,6 +42,7 @@ def train(method, rank: int | None, reduction: str = "mean", inside: bool = Fals
     host = model if rank is None else DistributedDataParallel(model)
     world = LOCAL if rank is None else diw.Distributed()
     options = {"trusted_batch_size": 11, "reduction": reduction, "world": world}
+    options["pretrain"] = lambda _: plain_network(torch.float64)
     if inside:  # the first 30 training samples are the trusted ones
         targets[:30] = true[:30]
         trusted, options["trusted_index"] = (inputs[:30], targets[:30]), torch.arange(30)
@@ -68,6 +72,9 @@ def process(rank: int, folder: str) -> None:
     found["state"] = train(*[CASES["remembered"][0], rank])[2]
     found["tables"] = train(CASES["remember"][0], rank)[2]
     found["trusted inside"] = train(CASES["remember"][0], rank, inside=True)[:2]
+    for method in ("mwnet", "giw"):
+        with pytest.raises(UsageError, match=f"^world: {method} weighs the batch of one process"):
+            train(method, rank)
     with pytest.raises(UsageError, match=r"^world: diw2-f matches each class alone"):
         objective = diw.Objective(plain_network(), "diw2-f", samples(20), world=diw.Distributed())
         objective.start_epoch(2)
@@ -106,8 +113,10 @@ def test_two_processes_are_one_with_the_joint_batch(name, ranks) -> None:
 def test_the_state_is_that_of_one_process(name, kept, ranks) -> None:
     """So a job goes on with another number of processes."""
     alone = train(CASES[name][0], None)[2]
+    method = alone.pop("name")
     for result in ranks:
         state = result["found"][kept]
+        assert state.pop("name") == method
         torch.testing.assert_close(state, alone, rtol=1e-5, atol=1e-6, equal_nan=True)
 
 

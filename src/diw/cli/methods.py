@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from diw.cli.options import Results, takes
-from diw.runs.spec import DEFAULT_METHOD
+from diw.config import DEFAULT_METHOD
 
 EXAMPLES = """
 \b

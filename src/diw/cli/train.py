@@ -23,9 +23,9 @@ from diw.cli.options import (
     takes,
 )
 from diw.cli.progress import say_time
+from diw.config import DEFAULT_METHOD
 from diw.errors import DIWWarning, UsageError
 from diw.runs import Run, RunSpec, holding
-from diw.runs.spec import DEFAULT_METHOD
 
 if TYPE_CHECKING:
     from diw.data.split import Split

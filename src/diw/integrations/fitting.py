@@ -115,8 +115,8 @@ def fit_in_steps(
         optimizer.step()
         objective.after_step()
         losses.append(result.loss.detach())
-        estimate = result.weights.estimate  # of a method that leaves samples out in turn
-        used = result.weights.train if estimate is None else estimate
+        recorded = result.weights.recorded  # of a method that leaves samples out in turn
+        used = result.weights.train if recorded is None else recorded
         used = torch.zeros(len(index)) if used is None else used.cpu()
         sizes.append(effective_sample_size(used.numpy()))
         if 2 * step >= schedule.steps:

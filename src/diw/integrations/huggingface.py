@@ -10,15 +10,15 @@ import torch
 from torch import nn
 from torch.utils.data import IterableDataset
 
+from diw.config import DEFAULT_METHOD
 from diw.errors import UsageError
 from diw.integrations import missing
 from diw.methods import Method
 from diw.metrics import weight_summary
 from diw.objective import Objective
-from diw.runs.spec import DEFAULT_METHOD
 from diw.step.batch import LABELS
-from diw.step.probe import unwrap
-from diw.step.rows import Indexed
+from diw.step.look import unwrap
+from diw.step.rows import IndexedDataset
 
 try:
     from transformers import Trainer, TrainerCallback
@@ -101,7 +101,7 @@ class WeightedTrainer(Trainer):
         self._check_places(dataset)
         if not _lacks_index(dataset):
             return super().get_train_dataloader()
-        self.train_dataset, self.data_collator = Indexed(dataset), _with_index(collate)
+        self.train_dataset, self.data_collator = IndexedDataset(dataset), _with_index(collate)
         try:
             return super().get_train_dataloader()
         finally:
@@ -113,7 +113,7 @@ class WeightedTrainer(Trainer):
             return
         if not _lacks_index(dataset):
             _check_index(dataset)
-        places = self.objective.task.trusted_places
+        places = self.objective.task.trusted_index
         if places is not None and len(places) and int(places.max()) >= len(dataset):
             raise UsageError(
                 f"trusted_index: {int(places.max())} is no row of train_dataset, which has rows "

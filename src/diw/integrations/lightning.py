@@ -6,13 +6,13 @@ from typing import Any
 
 from torch import nn
 
+from diw.config import DEFAULT_METHOD
 from diw.errors import UsageError
 from diw.integrations import missing
 from diw.methods import Method
 from diw.metrics import weight_summary
 from diw.objective import Objective
-from diw.runs.spec import DEFAULT_METHOD
-from diw.step.probe import unwrap
+from diw.step.look import unwrap
 
 try:
     import lightning.pytorch as pl

@@ -13,6 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from diw.config import DEFAULT_METHOD
 from diw.errors import DIWWarning, UsageError
 from diw.integrations import missing
 from diw.integrations.fitting import Schedule, fit_in_steps
@@ -21,7 +22,6 @@ from diw.methods import Method, make
 from diw.methods.remember import Remember
 from diw.models import make_model
 from diw.objective import Objective
-from diw.runs.spec import DEFAULT_METHOD
 from diw.seeding import derive
 from diw.step.batch import first_tensor
 from diw.step.criteria import logits_of

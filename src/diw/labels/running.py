@@ -5,7 +5,7 @@ Predictions by label enter two tables, from which transitions are estimated
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import ceil
 from typing import Any
 
@@ -51,12 +51,12 @@ class Running:
     trusted: Floats
     """(k, k) the same of trusted samples, from the same time: then M = RᵀJ holds for a network that
     changes, too."""
-    worth: Floats
+    weights: Floats
     """(k,) sums of π² by given label, old ones faded."""
     transitions: Floats
     """(k, k) R."""
     log_p: Floats
-    """(m, k) predictions of trusted samples, NaN where none was seen yet."""
+    """(m, k) predictions of trusted samples, averaged over their visits."""
     labels: Ints
     """(m,)"""
     visits: Ints
@@ -76,11 +76,11 @@ class Running:
     """Samples of the largest mini-batch so far."""
 
     @classmethod
-    def empty(cls, k: int) -> "Running":
-        """Nothing is known yet of k classes."""
-        none = np.zeros(0, np.int64)
-        M, J, log_p = np.zeros((k, k)), np.zeros((k, k)), np.zeros((0, k))
-        trusted = (log_p, none, none, none.astype(bool))
+    def empty(cls, k: int, m: int) -> "Running":
+        """Nothing is known yet of k classes and m trusted samples."""
+        none = np.zeros(m, np.int64)
+        trusted = (np.zeros((m, k)), none, none.copy(), none.astype(bool))
+        M, J = np.zeros((2, k, k))
         return cls(M, J, np.zeros(k), np.eye(k), *trusted, np.zeros((3, k)))
 
     @property
@@ -104,13 +104,6 @@ class Running:
 
     def enter(self, rows: Ints, log_p: Floats, labels: Ints) -> None:
         """Average new predictions of trusted samples with those of their last visits."""
-        missing = int(rows.max()) + 1 - len(self.visits) if len(rows) else 0
-        if missing > 0:
-            k = len(self.train)
-            self.log_p = np.concatenate([self.log_p, np.zeros((missing, k))])
-            self.labels = np.concatenate([self.labels, np.zeros(missing, np.int64)])
-            self.visits = np.concatenate([self.visits, np.zeros(missing, np.int64)])
-            self.doubtful = np.concatenate([self.doubtful, np.zeros(missing, bool)])
         self.visits[rows] += 1
         share = 1 / np.minimum(self.visits[rows], VISITS)[:, None]
         mixed = (1 - share) * np.exp(self.log_p[rows]) + share * np.exp(log_p)
@@ -175,7 +168,7 @@ class Running:
             by_share: Whether to do so; otherwise all are judged strictly.
         """
         face, strict = 1 / (1 + np.exp(-odds))
-        others, k = labels[~known], len(self.worth)
+        others, k = labels[~known], len(self.weights)
         self.judged = 0.99 * self.judged + np.stack(
             [np.bincount(others, part[~known], k) for part in (np.ones_like(face), face, strict)]
         )
@@ -188,33 +181,31 @@ class Running:
     def _trusted_shares(self) -> Floats:
         """(k,) the shares of the classes among the trusted samples that were seen."""
         seen = self.labels[self.believed]
-        return np.bincount(seen, minlength=len(self.worth)) / len(seen)
+        return np.bincount(seen, minlength=len(self.weights)) / len(seen)
 
-    def class_factors(self, worth: Floats, labels: Ints) -> Floats:
+    def class_factors(self, weights: Floats, labels: Ints) -> Floats:
         """(n,) what brings the classes to the shares that the trusted samples have."""
-        k = len(self.worth)
-        self.worth = 0.99 * self.worth + np.bincount(labels, worth, k)
+        k = len(self.weights)
+        self.weights = 0.99 * self.weights + np.bincount(labels, weights, k)
         wanted, m = self._trusted_shares(), int(self.believed.sum())
-        present = np.maximum(self.worth, TINY) / np.maximum(self.worth, TINY).sum()
+        present = np.maximum(self.weights, TINY) / np.maximum(self.weights, TINY).sum()
         return tamed(shrunk_shares(wanted, present, m) / present, present)[labels]
 
     def state_dict(self) -> dict[str, Any]:
         """All of it, as arrays and plain values."""
         of_trusted = ("log_p", "labels", "visits", "doubtful")
-        names = ("train", "trusted", "worth", "transitions", *of_trusted, "judged")
+        names = ("train", "trusted", "weights", "transitions", *of_trusted, "judged")
         arrays = {name: getattr(self, name).copy() for name in names}
         numbers = ("power", "next_match", "matches", "samples", "batch")
         return {**arrays, **{name: getattr(self, name) for name in numbers}}
 
     @classmethod
     def from_state_dict(cls, state: Mapping[str, Any]) -> "Running":
-        """What `state_dict` gave, in this version or an older one that knew less."""
-        known = {
-            name: value.copy() if isinstance(value, np.ndarray) else value
-            for name, value in state.items()
+        """What `state_dict` gave."""
+        arrays: dict[str, Any] = {
+            n: v.copy() if isinstance(v, np.ndarray) else v for n, v in state.items()
         }
-        known.setdefault("doubtful", np.zeros(len(known["visits"]), bool))
-        return replace(cls.empty(len(known["train"])), **known)
+        return cls(**arrays)
 
 
 def strictness(face: Floats, strict: Floats, wanted: Floats) -> Floats:

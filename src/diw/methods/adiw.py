@@ -12,8 +12,7 @@ from diw.matching.gram import FloatArray, clip, gram_of
 from diw.matching.match import into_band, like
 from diw.matching.problem import Problem, make_problem
 from diw.methods.by_class import share_at_bound
-from diw.methods.dynamic import EachBatch
-from diw.methods.matching import LossValues, Together, Trained
+from diw.methods.matched import EachBatch, LossValues, Trained
 from diw.step.step import Step
 
 WEIGHTS = "weights"
@@ -21,38 +20,36 @@ HALVINGS = 100  # of the projection
 
 
 @dataclass(kw_only=True)
-class Adiw(Together, LossValues, Trained, EachBatch):
+class Adiw(LossValues, Trained, EachBatch):
     """Matches losses by a few projected gradient steps from the weights of the last visit.
 
     The authors' successor of DIW (arXiv 2605.25499): instead of solving the match of every
     mini-batch, w ← Π(w − (rate/n)·((K + ωI)w − k)), starting from what the samples weighed when
     they were last seen. Cheaper than a solved match, and approximate; the steps of several epochs
     add up. The settings are those seen in public use.
+
+    Attributes:
+        gamma: Width of the kernel, as in `diw`; here the 50% quantile of the distances.
+        steps: Gradient steps at each visit.
+        rate: Their length; up to 2 the objective of the match never grows.
     """
 
     name: ClassVar[str] = "adiw"
-
     solvers: ClassVar[tuple[str, ...]] = ("pgd",)
-    solver: str = "pgd"
+
     gamma: float | str | None = "quantile:0.5"
-    """Width of the kernel, as in `diw`; here the 50% quantile of the distances."""
+    solver: ClassVar[str] = "pgd"  # pyright: ignore[reportIncompatibleVariableOverride]
     steps: int = 1
-    """Gradient steps at each visit."""
     rate: float = 1.0
-    """Their length; up to 2 the objective of the match never grows."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.steps < 1 or not self.rate > 0:
             raise UsageError(f"{self.name}.steps and rate: must be positive")
 
-    def _match(self, step: Step) -> tuple[Tensor, dict[str, float]]:
+    def match(self, step: Step) -> tuple[Tensor, dict[str, float]]:
         """The weights (n,) after this visit's steps; they are kept for the next."""
-        seen_train, seen_trusted = self.see(step)
-        z_train, z_trusted = seen_train.losses, seen_trusted.losses
-        self.refuse_wrong_inputs(step.train, z_train, "training")
-        self.refuse_wrong_inputs(step.trusted, z_trusted, "trusted")
-        z_train, z_trusted = self._finite(z_train), self._finite(z_trusted)
+        z_train, z_trusted = map(self.finite, self.values(step))
         (z_train, mine), (z_trusted, _) = step.world.gather(z_train), step.world.gather(z_trusted)
         start: FloatArray | None = None
         if step.train.index is not None:

@@ -66,7 +66,11 @@ def class_labels(targets: Tensor | None, side: str) -> Tensor:
             f"{side}: matching class by class needs class numbers (n,), not "
             f"{targets.dtype} {tuple(targets.shape)}; use a -L method, or partition=false"
         )
-    return targets.detach().to("cpu", torch.int64)
+    labels = targets.detach().to("cpu", torch.int64)
+    if len(labels) and int(labels.min()) < 0:
+        row = int((labels < 0).nonzero()[0])
+        raise UsageError(f"{side}: row {row} has the label {int(labels[row])}; leave such rows out")
+    return labels
 
 
 def count(labels: Tensor) -> Tensor:
@@ -190,52 +194,56 @@ class ClassCounts:
 
 
 class TrustedCache:
-    """The latest values z of each trusted sample that was drawn, by its place in the set."""
+    """The latest values z of each trusted sample that was drawn, by its place in the set.
 
-    def __init__(self) -> None:
-        self._labels = torch.empty(0, dtype=torch.int64)
+    Args:
+        labels: (m,) of all trusted samples.
+    """
+
+    def __init__(self, labels: Tensor) -> None:
+        self._labels = labels
+        self._drawn = torch.zeros(len(labels), dtype=torch.bool)
         self._values: Tensor | None = None
 
-    def update(self, index: Tensor, labels: Tensor, values: Tensor) -> None:
-        """Keep the values (m, d) of the trusted samples `index` (m,) with `labels` (m,)."""
-        index, labels, values = index.cpu(), labels.cpu(), values.detach().cpu()
-        missing = int(index.max()) + 1 - len(self._labels)
+    def update(self, index: Tensor, values: Tensor) -> None:
+        """Keep the values (b, d) of the trusted samples `index` (b,)."""
+        index, values = index.cpu(), values.detach().cpu()
         if self._values is None:
-            self._values = values.new_empty((0, *values.shape[1:]))
-        if missing > 0:
-            self._labels = torch.cat([self._labels, self._labels.new_full((missing,), -1)])
-            room = values.new_zeros((missing, *values.shape[1:]))
-            self._values = torch.cat([self._values, room])
-        self._labels[index] = labels
+            self._values = values.new_zeros((len(self._labels), *values.shape[1:]))
+        self._drawn[index] = True
         self._values[index] = values
 
     def of(self, label: int) -> Tensor | None:
         """The values (m_y, d) of the trusted samples of one class; None if none was drawn yet."""
-        rows = _places(self._labels == label)
+        rows = _places(self._drawn & (self._labels == label))
         return self._values[rows] if self._values is not None and len(rows) else None
 
     def state_dict(self) -> dict[str, Any]:
         """What is kept."""
-        return {"labels": self._labels.clone(), "values": _copy(self._values)}
+        kept = {"labels": self._labels, "drawn": self._drawn, "values": self._values}
+        return {name: _copy(value) for name, value in kept.items()}
 
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Take over what `state_dict` gave."""
-        self._labels = state["labels"].cpu().clone()
-        self._values = _copy(state["values"])
+    @classmethod
+    def from_state_dict(cls, state: Mapping[str, Any]) -> "TrustedCache":
+        """What `state_dict` gave."""
+        cache = cls(state["labels"].cpu())
+        cache._drawn, cache._values = state["drawn"].cpu().clone(), _copy(state["values"])
+        return cache
 
 
 class Classwise:
     """Class counts and a cache of trusted values, kept from step to step."""
 
-    def __init__(self, counts: ClassCounts, method: str):
+    def __init__(self, counts: ClassCounts, cache: TrustedCache, method: str):
         """Begin with an empty cache.
 
         Args:
             counts: Of the whole sets, or of what was seen.
+            cache: Of the trusted samples.
             method: The method's name, for messages.
         """
         self._counts = counts
-        self._cache = TrustedCache()
+        self._cache = cache
         self._method = method
         self._checked = False
 
@@ -244,9 +252,9 @@ class Classwise:
         """Count the classes of a task; refuse mini-batches that hold too few of a class."""
         train = None if task.train is None else class_labels(task.train.targets, "train")
         trusted = class_labels(task.trusted.targets, "trusted")
-        classwise = cls(ClassCounts(train, trusted), method)
-        if task.batch_size is not None:
-            classwise._check(task.batch_size)
+        classwise = cls(ClassCounts(train, trusted), TrustedCache(trusted), method)
+        if task.horizon.batch_size is not None:
+            classwise._check(task.horizon.batch_size)
         return classwise
 
     def see(self, train: Batch) -> None:
@@ -269,7 +277,7 @@ class Classwise:
         ours = class_labels(step.train.targets, "train")
         theirs = class_labels(step.trusted.targets, "trusted")
         assert step.trusted.index is not None  # the stream gives it
-        self._cache.update(step.trusted.index, theirs, z_trusted)
+        self._cache.update(step.trusted.index, z_trusted)
         return match_by_class(
             Side(ours, lambda rows: z_train[rows.to(z_train.device)]),
             Side(theirs, lambda rows: z_trusted[rows.to(z_trusted.device)]),
@@ -287,9 +295,8 @@ class Classwise:
     @classmethod
     def from_state_dict(cls, state: Mapping[str, Any], method: str) -> "Classwise":
         """What `state_dict` gave."""
-        classwise = cls(ClassCounts.from_state_dict(state["counts"]), method)
-        classwise._cache.load_state_dict(state["cache"])
-        return classwise
+        counts = ClassCounts.from_state_dict(state["counts"])
+        return cls(counts, TrustedCache.from_state_dict(state["cache"]), method)
 
     def _check(self, batch_size: int) -> None:
         self._checked = True

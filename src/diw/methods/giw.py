@@ -11,12 +11,11 @@ from torch import Tensor, nn
 
 from diw.errors import UsageError
 from diw.matching import OneClass
-from diw.methods.base import State, Task, normalised
+from diw.methods.base import Need, State, Task, normalised
 from diw.methods.by_class import class_labels
-from diw.methods.dynamic import EachBatch
-from diw.methods.matching import LossValues, PretrainedStart, Together
+from diw.methods.matched import EachBatch, LossValues, PretrainedStart
 from diw.step.batch import Batch, Outputs, Weights
-from diw.step.probe import Tap, outputs_in_pieces
+from diw.step.look import Tap, outputs_in_pieces
 from diw.step.rows import Rows
 from diw.step.step import Step
 
@@ -25,27 +24,32 @@ ROWS = 1000
 
 
 @dataclass(kw_only=True)
-class Giw(Together, LossValues, PretrainedStart, EachBatch):
+class Giw(LossValues, PretrainedStart, EachBatch):
     """Matches losses where training has support, and trains on the trusted samples elsewhere.
 
     Fang et al. 2023: before training, a one-class support vector machine on hidden outputs of a
     pretrained network splits the trusted samples into those in the training support (a share α) and
     those out of it. The risk is α times the weighted training loss, matched to the former, plus
     1 − α times the mean loss of the latter. With α = 1 it is `diw3-l`.
+
+    Attributes:
+        pretraining: Epochs of the pretraining, on top of the training epochs.
+        outside: ν of the one-class machine: the share of training samples that it may leave
+            outside.
+        partition: Look for each class where its own label was given, so that a class which training
+            lacks is outside as a whole. False looks at the inputs alone, as the authors' example
+            does.
+        layer: The layer whose input is the representation, such as "encoder.fc2"; None is the last
+            `nn.Linear`.
     """
 
     name: ClassVar[str] = "giw"
+    needs: ClassVar[frozenset[Need]] = frozenset({"train", "one process"})
 
     pretraining: int = 10
-    """Epochs of the pretraining, on top of the training epochs."""
     outside: float = 0.1
-    """ν of the one-class machine: the share of training samples that it may leave outside."""
     partition: bool = True
-    """Look for each class where its own label was given, so that a class which training lacks
-    is outside as a whole. False looks at the inputs alone, as the authors' example does."""
     layer: str | None = None
-    """The layer whose input is the representation, such as "encoder.fc2"; None is the last
-    `nn.Linear`."""
 
     _inside: Tensor = field(
         default_factory=lambda: torch.empty(0, dtype=torch.bool), init=False, repr=False
@@ -68,14 +72,10 @@ class Giw(Together, LossValues, PretrainedStart, EachBatch):
         Trusted samples in the training set do not count as training samples here: each would
         vouch for itself.
         """
-        if task.train is None:
-            raise UsageError(
-                f"train: {self.name} looks for the trusted samples in the whole training set; "
-                "give Objective(…, train=…)"
-            )
+        assert task.train is not None  # it is needed
         rows = torch.arange(len(task.train))
-        if task.trusted_places is not None:
-            rows = rows[~torch.isin(rows, task.trusted_places.cpu())]
+        if task.trusted_index is not None:
+            rows = rows[~torch.isin(rows, task.trusted_index.cpu())]
         everyone = torch.arange(len(task.trusted))
         if not self.partition:
             return self._found(network, task, rows, everyone)
@@ -105,23 +105,19 @@ class Giw(Together, LossValues, PretrainedStart, EachBatch):
 
     def weigh(self, step: Step) -> Weights:
         """α w for the training batch (n,), (1 − α) n/m_out for trusted samples outside, else 0."""
-        if step.world.size > 1:
-            raise UsageError(
-                "world: giw trains on the trusted batch of one process; leave world out, or use diw"
-            )
         inside = self._inside_of(step.trusted)
         matched = super().weigh(step) if inside.any() else Weights(step.ones())
-        estimate = matched.as_tensor()
-        estimate = normalised(estimate) if self.normalise else estimate
+        recorded = matched.as_tensor()
+        recorded = normalised(recorded) if self.normalise else recorded
         share = float(self._inside.double().mean())
-        out = (~inside).to(estimate)
-        trusted = (1 - share) * len(estimate) / out.sum().clamp(min=1) * out
+        out = (~inside).to(recorded)
+        trusted = (1 - share) * len(recorded) / out.sum().clamp(min=1) * out
         return Weights(
-            share * estimate,
+            share * recorded,
             trusted=trusted,
-            diagnostics={**matched.diagnostics, "share_inside": share},
+            metrics={**matched.metrics, "share_inside": share},
+            recorded=recorded,
             normalise=False,
-            estimate=estimate,
         )
 
     def see(self, step: Step) -> tuple[Outputs, Outputs]:

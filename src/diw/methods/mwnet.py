@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from diw.errors import UsageError
-from diw.methods.base import Method
+from diw.methods.base import Method, Need
 from diw.step.batch import Weights
 from diw.step.step import Step
 
@@ -25,16 +25,19 @@ class MwNet(Method):
         ∂L_trusted(θ')/∂Θ = −(α/n) Σ_i ⟨∇L_trusted(θ'), ∇ℓ_i⟩ ∂w_i/∂Θ.
 
     All n products come from one directional derivative of the training losses.
+
+    Attributes:
+        look_ahead: α, the length of the step that is tried: a learning rate on the mean loss.
+        hidden: Width of the hidden layer.
+        lr: Learning rate of V, by Adam.
     """
 
     name: ClassVar[str] = "mwnet"
+    needs: ClassVar[frozenset[Need]] = frozenset({"one process"})
 
     look_ahead: float = 0.05
-    """α, the length of the step that is tried: a learning rate on the mean loss."""
     hidden: int = 100
-    """Width of the hidden layer."""
     lr: float = 1e-3
-    """Learning rate of V, by Adam."""
 
     _net: nn.Module = field(init=False, repr=False)
     _adam: torch.optim.Optimizer = field(init=False, repr=False)
@@ -51,11 +54,7 @@ class MwNet(Method):
 
     def weigh(self, step: Step) -> Weights:
         """V(ℓ), (n,), after V has moved."""
-        if step.world.size > 1:
-            raise UsageError(
-                "world: mwnet learns from one process's batch; leave world out, or use diw"
-            )
-        losses = step.seen_train.losses.detach().cpu().double().unsqueeze(1)
+        losses = step.train_detached.losses.detach().cpu().double().unsqueeze(1)
         with torch.enable_grad():
             tried = self._net(losses).squeeze(1)
         moved = step.moved(tried.detach().to(step.ones()) / len(tried), self.look_ahead)

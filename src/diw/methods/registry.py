@@ -1,25 +1,13 @@
-"""The methods by name, found by themselves: a new file in this package is a new method."""
+"""The methods by name: every class with a `name`, wherever it is defined."""
 
-import ast
 import dataclasses
-import inspect
-import pkgutil
-import textwrap
 from collections.abc import Mapping
 from difflib import get_close_matches
-from functools import cache
-from importlib import import_module
 from typing import Any, Literal, get_origin
 
+from diw.config import RETIRED, help_of
 from diw.errors import UsageError
 from diw.methods.base import Method
-
-ORDER = (
-    *("clean", "uniform", "random", "truth", "iw", "siw-f", "siw-l", "diw1-f", "diw1-l"),
-    *("diw2-f", "diw", "diw3-f", "diw3-l", "reweight"),
-    *("remember", "adiw", "glc", "iw-t", "mwnet", "elr", "giw"),
-)
-"""The order of listings: the paper's tables, our default, other authors' methods, any others."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,12 +21,10 @@ class Field:
 
 
 def methods() -> dict[str, type[Method]]:
-    """Every method by canonical name: the paper's in its order, then any others.
+    """Every method by canonical name, in the order in which they are defined.
 
-    Imports the modules of this package; classes defined elsewhere by
-    subclassing `Method` count too once their module is imported.
+    Classes defined elsewhere by subclassing `Method` count too, once their module is imported.
     """
-    _import_all()
     found: dict[str, type[Method]] = {}
     pending: list[type[Method]] = [Method]
     while pending:
@@ -46,8 +32,7 @@ def methods() -> dict[str, type[Method]]:
         pending.extend(cls.__subclasses__())
         if "name" in vars(cls) and cls.name:
             found[cls.name] = cls
-    ranks = {name: rank for rank, name in enumerate(ORDER)}
-    return dict(sorted(found.items(), key=lambda item: ranks.get(item[0], len(ranks))))
+    return dict(sorted(found.items(), key=lambda item: item[1].defined))
 
 
 def find(name: str) -> type[Method]:
@@ -70,8 +55,11 @@ def make(name: str, fields: Mapping[str, Any] | None = None) -> Method:
     """
     cls = find(name)
     known = {field.name: field for field in describe(cls)}
+    retired = RETIRED.get(cls.name, {})
     values: dict[str, Any] = {}
     for key, value in (fields or {}).items():
+        if key in retired and value == retired[key]:
+            continue
         if key not in known:
             has = ", ".join(known) or "none"
             raise UsageError(f"{cls.name}.{key}: {cls.name} has no field {key!r}; it has {has}")
@@ -80,11 +68,8 @@ def make(name: str, fields: Mapping[str, Any] | None = None) -> Method:
 
 
 def describe(cls: type[Method]) -> list[Field]:
-    """The fields of a method: name, type, default and their attribute docstrings."""
-    texts: dict[str, str] = {}
-    for base in reversed(cls.__mro__):
-        if dataclasses.is_dataclass(base) and "__annotations__" in vars(base):
-            texts.update(_attribute_docstrings(base))
+    """The fields of a method: name, type, default, and what its docstring says of them."""
+    texts = help_of(cls)
     return [
         Field(f.name, _type_name(f.type), f.default, texts.get(f.name, ""))
         for f in dataclasses.fields(cls)
@@ -113,27 +98,3 @@ def _read(text: str, field: Field, method: str) -> Any:
     if "str" in kinds:
         return text
     raise UsageError(f"{method}.{field.name}: {text!r} is not a {field.type}")
-
-
-def _attribute_docstrings(cls: type) -> dict[str, str]:
-    """The string literals that follow annotated attributes in a class's source."""
-    body = ast.parse(textwrap.dedent(inspect.getsource(cls))).body[0]
-    assert isinstance(body, ast.ClassDef)
-    texts: dict[str, str] = {}
-    for statement, after in zip(body.body, body.body[1:], strict=False):
-        if (
-            isinstance(statement, ast.AnnAssign)
-            and isinstance(statement.target, ast.Name)
-            and isinstance(after, ast.Expr)
-            and isinstance(after.value, ast.Constant)
-            and isinstance(after.value.value, str)
-        ):
-            texts[statement.target.id] = inspect.cleandoc(after.value.value)
-    return texts
-
-
-@cache
-def _import_all() -> None:
-    package = import_module("diw.methods")
-    for module in pkgutil.iter_modules(package.__path__, "diw.methods."):
-        import_module(module.name)

@@ -20,7 +20,6 @@ is short, trusted samples weigh as many times more as their labels hold more inf
 ones.
 """
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
@@ -30,19 +29,20 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from diw.errors import DIWWarning, RunError, UsageError
+from diw.alerts import warn
+from diw.errors import RunError, UsageError
 from diw.labels.running import VISITS, Running
 from diw.labels.transitions import Floats, information, sharpened
-from diw.methods.base import Method, State, Task
-from diw.methods.registry import make
+from diw.methods.base import Method, State, Task, check_labels, refuse_wrong_inputs
+from diw.methods.paper import Diw
 from diw.step.batch import Weights
 from diw.step.criteria import logits_of
-from diw.step.step import Step
+from diw.step.step import Horizon, Step
 
 LOOK_EVERY = 16
 """Steps between two looks at the trusted samples, where they are not trained on."""
-ODDS = ("log odds at face value", "log odds")
-SEEN = "visits"
+ODDS = "log odds"
+"""What is remembered of a sample: its log odds at face value, strictly, and the visits of both."""
 
 
 @dataclass(kw_only=True)
@@ -53,30 +53,33 @@ class Remember(Method):
     sample was left out, R the transitions between classes and given labels, and c_y the ratio
     of class shares. Where there are no classes (integer labels, and one score for each class),
     losses are matched instead, as `diw` does.
+
+    Attributes:
+        warmup_steps: Optimiser steps at the start without weights: a random network has nothing to
+            say yet. In as many further steps the weights come in gradually.
+        folds: One of so many parts of the training set is left out at a time; 1 leaves none out.
+        block: Epochs for which a part is left out; it is judged in the second half of them.
+        power: The power of π in the weights; 1 gives the importance weights themselves.
+        bound: The largest weight, relative to the mean.
+        every: Steps between two estimates of the transitions (more with over a hundred classes).
+        by_share: Judge the labels of each class only as strictly as its estimated share of wrong
+            ones asks; false: all as strictly as the trusted samples' predictions are sure.
     """
 
     name: ClassVar[str] = "remember"
     by_losses: ClassVar[bool] = True
 
     warmup_steps: int = 200
-    """Optimiser steps at the start without weights: a random network has nothing to say yet. In
-    as many further steps the weights come in gradually."""
     folds: int = 4
-    """One of so many parts of the training set is left out at a time; 1 leaves none out."""
     block: int = 6
-    """Epochs for which a part is left out; it is judged in the second half of them."""
     power: float = 2.0
-    """The power of π in the weights; 1 gives the importance weights themselves."""
     bound: float = 50.0
-    """The largest weight, relative to the mean."""
     every: int = 40
-    """Steps between two estimates of the transitions (more with over a hundred classes)."""
     by_share: bool = True
-    """Judge the labels of each class only as strictly as its estimated share of wrong ones asks;
-    false: all as strictly as the trusted samples' predictions are sure."""
 
-    _tables: Running | None = field(default=None, init=False, repr=False)
-    _places: Tensor | None = field(default=None, init=False, repr=False)
+    _running: Running | None = field(default=None, init=False, repr=False)
+    _trusted_index: Tensor | None = field(default=None, init=False, repr=False)
+    _trusted_count: int = field(default=0, init=False, repr=False)
     _warned: bool = field(default=False, init=False, repr=False)
     _classless: Method | None = field(default=None, init=False, repr=False)
 
@@ -90,10 +93,18 @@ class Remember(Method):
         if not self.power > 0:
             raise UsageError(f"{self.name}.power: must be positive, and is {self.power}")
 
+    def adapt(self, horizon: Horizon) -> None:
+        """Warm up for a tenth of a short training."""
+        if horizon.steps is not None:
+            self.warmup_steps = min(self.warmup_steps, horizon.steps // 10)
+
     def prepare(self, task: Task) -> State | None:
         """Note which training samples are trusted ones."""
-        places = task.trusted_places
-        self._places = None if places is None or not len(places) else places.cpu().sort().values
+        index = task.trusted_index
+        self._trusted_index = None if index is None or not len(index) else index.cpu().sort().values
+        self._trusted_count = len(
+            task.trusted if self._trusted_index is None else self._trusted_index
+        )
         return None
 
     def weigh(self, step: Step) -> Weights:
@@ -102,43 +113,45 @@ class Remember(Method):
             return self._without_classes().weigh(step)
         seen = _Seen.of(step, self.name)
         log_p, labels, index, mine = seen.log_p, seen.labels, seen.index, seen.mine
-        tables = self._tables = self._tables or Running.empty(log_p.shape[1])
+        running = self._running = self._running or Running.empty(
+            log_p.shape[1], self._trusted_count
+        )
         if index is not None:
-            tables.note(index.numpy())
+            running.note(index.numpy())
         elif not self._warned:
             self._warned = True
-            self._warn(
-                "the batches have no index, so nothing is remembered of a sample; "
+            warn(
+                f"{self.name}: the batches have no index, so nothing is remembered of a sample; "
                 "yield (inputs, targets, index), index being its place in the training set"
             )
         left_out, counted, unseen = self._turn(step, index, len(labels))
-        tables.add(sharpened(log_p)[unseen], labels[unseen])
-        known = self._trusted(step, tables, seen, unseen)
-        if step.t < self.warmup_steps or not tables.ready:
+        running.add(sharpened(log_p)[unseen], labels[unseen])
+        known = self._trusted(step, running, seen, unseen)
+        if step.t < self.warmup_steps or not running.ready:
             return Weights(step.ones())
-        if step.t >= tables.next_match:
-            interval = int(self.every * max(1, len(tables.train) / 100) ** 2)
-            tables.match(interval)
-            tables.next_match = step.t + interval
-        odds = tables.judge(log_p, labels)
+        if step.t >= running.next_match:
+            interval = int(self.every * max(1, len(running.train) / 100) ** 2)
+            running.match(interval)
+            running.next_match = step.t + interval
+        odds = running.judge(log_p, labels)
         if index is not None:
             odds = _averaged(step, index, mine, odds, counted)
-        right = tables.right(odds, labels, known, self.by_share)
-        worth = right**self.power
-        weights = worth * tables.class_factors(worth, labels)
-        if not tables.long_passes:
-            weights[known] /= information(tables.transitions)
+        right = running.right(odds, labels, known, self.by_share)
+        weights = right**self.power
+        weights = weights * running.class_factors(weights, labels)
+        if not running.long_passes:
+            weights[known] /= information(running.transitions)
         weights = weights / max(float(weights.mean()), 1e-12)
         if step.t < 2 * self.warmup_steps:  # in by and by: a sudden change can kill a network
             weights = 1 + (weights - 1) * (step.t / self.warmup_steps - 1)
-        estimate = torch.as_tensor(weights.clip(max=self.bound)[mine]).to(step.ones())
-        kept = torch.as_tensor(~left_out[mine]).to(estimate)
+        recorded = torch.as_tensor(weights.clip(max=self.bound)[mine]).to(step.ones())
+        kept = torch.as_tensor(~left_out[mine]).to(recorded)
         return Weights(
-            estimate * kept,
-            estimate=estimate,
-            diagnostics={
+            recorded * kept,
+            recorded=recorded,
+            metrics={
                 "wrong_share": float(1 - right.mean()),
-                "doubtful_trusted": float(tables.doubtful.sum()),
+                "doubtful_trusted": float(running.doubtful.sum()),
             },
         )
 
@@ -162,20 +175,22 @@ class Remember(Method):
         return left_out, all_ if turn < self.folds else unseen, unseen
 
     def _trusted(
-        self, step: Step, tables: Running, seen: "_Seen", unseen: NDArray[np.bool_]
+        self, step: Step, running: Running, seen: "_Seen", unseen: NDArray[np.bool_]
     ) -> NDArray[np.bool_]:
         """Enter predictions of trusted samples; (n,) which samples of the batch are trusted."""
-        if self._places is None or seen.index is None:
+        if self._trusted_index is None or seen.index is None:
             if step.t % LOOK_EVERY == 0:
                 looked = _Seen.of(step, self.name, trusted=True)
                 assert looked.index is not None
-                tables.enter(looked.index.numpy(), looked.log_p, looked.labels)
+                running.enter(looked.index.numpy(), looked.log_p, looked.labels)
             return np.zeros(len(seen.labels), bool)
-        rows = torch.searchsorted(self._places, seen.index).clamp(max=len(self._places) - 1)
-        known = (self._places[rows] == seen.index).numpy()
+        rows = torch.searchsorted(self._trusted_index, seen.index).clamp(
+            max=len(self._trusted_index) - 1
+        )
+        known = (self._trusted_index[rows] == seen.index).numpy()
         now = known & unseen
-        tables.enter(rows.numpy()[now], seen.log_p[now], seen.labels[now])
-        return known & ~np.isin(rows.numpy(), np.flatnonzero(tables.doubtful))
+        running.enter(rows.numpy()[now], seen.log_p[now], seen.labels[now])
+        return known & ~np.isin(rows.numpy(), np.flatnonzero(running.doubtful))
 
     @property
     def doubtful_trusted(self) -> list[int]:
@@ -183,51 +198,51 @@ class Remember(Method):
 
         In the training set where they are trained on, else in the trusted set.
         """
-        if self._tables is None:
+        if self._running is None:
             return []
-        rows = torch.as_tensor(self._tables.doubtful).nonzero().flatten()
-        return [int(place) for place in (rows if self._places is None else self._places[rows])]
+        rows = torch.as_tensor(self._running.doubtful).nonzero().flatten()
+        return [
+            int(place)
+            for place in (rows if self._trusted_index is None else self._trusted_index[rows])
+        ]
 
     def _without_classes(self) -> Method:
         """The method that weighs where there are no classes."""
         if self._classless is None:
-            self._classless = make("diw")
-            self._warn(
-                "there are no classes here (labels (n,) that are integers, scores (n, k)), so "
-                "losses are matched, as diw does"
+            self._classless = Diw()
+            warn(
+                f"{self.name}: there are no classes here (labels (n,) that are integers, scores "
+                "(n, k)), so losses are matched, as diw does"
             )
         return self._classless
 
-    def _warn(self, what: str) -> None:
-        warnings.warn(f"{self.name}: {what}", DIWWarning, stacklevel=6)
-
     def state_dict(self) -> dict[str, Any]:
-        """The tables; what is remembered of each sample is in the objective's memory."""
-        tables = None
-        if self._tables is not None:
-            known = self._tables.state_dict()
-            tables = {
+        """What is known as a whole; what is remembered of a sample is in the objective's memory."""
+        known = {} if self._running is None else self._running.state_dict()
+        return {
+            "trusted_index": self._trusted_index,
+            "trusted_count": self._trusted_count,
+            "running": {
                 name: torch.as_tensor(value) if isinstance(value, np.ndarray) else value
                 for name, value in known.items()
-            }
-        return {"places": self._places, "tables": tables, "classless": self._classless is not None}
+            },
+            "classless": self._classless is not None,
+        }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Take over what `state_dict` gave."""
-        self._places, kept = state["places"], state["tables"]
-        self._tables = None
-        if kept is not None:
-            known = {
-                name: value.numpy() if isinstance(value, Tensor) else value
-                for name, value in kept.items()
-            }
-            self._tables = Running.from_state_dict(known)
-        self._classless = make("diw") if state["classless"] else None
+        self._trusted_index, self._trusted_count = state["trusted_index"], state["trusted_count"]
+        known = {
+            name: value.cpu().numpy() if isinstance(value, Tensor) else value
+            for name, value in state["running"].items()
+        }
+        self._running = Running.from_state_dict(known) if known else None
+        self._classless = Diw() if state["classless"] else None
 
 
 def _has_classes(step: Step) -> bool:
     """Whether labels are integers (n,) and the network has one score (n, k) for each class."""
-    values, targets = logits_of(step.seen_train.values), step.train.targets
+    values, targets = logits_of(step.train_detached.values), step.train.targets
     return (
         isinstance(values, Tensor)
         and values.ndim == 2
@@ -255,13 +270,16 @@ class _Seen:
     def of(cls, step: Step, method: str, *, trusted: bool = False) -> "_Seen":
         """The training batch, or the trusted one, with a row of k numbers gathered per sample."""
         seen, batch = (
-            (step.probe_trusted, step.trusted) if trusted else (step.seen_train, step.train)
+            (step.trusted_eval, step.trusted) if trusted else (step.train_detached, step.train)
         )
         assert batch.targets is not None
+        part = "trusted" if trusted else "batch"
+        check_labels(batch.targets, logits_of(seen.values).shape[1], method, part)
         values = torch.log_softmax(logits_of(seen.values).detach().float(), dim=1)
         values, mine = step.world.gather(values.double())
         log_p = values.cpu().numpy()
         if not np.isfinite(log_p).all():
+            refuse_wrong_inputs(batch, method, "trusted" if trusted else "training")
             raise RunError(
                 f"{method}: the network's values are NaN or infinite; lower the learning rate"
             )
@@ -278,15 +296,15 @@ def _averaged(
 
     Each process writes what it has of its own samples, and the memory passes it on to all.
     """
-    old = np.stack([step.memory.read(name, index).double().numpy() for name in ODDS])
-    seen = step.memory.read(SEEN, index).double().numpy()
-    never = np.isnan(old).any(axis=0)
+    kept = step.memory.read(ODDS, index, like=torch.empty(1, 3)).double().numpy()
+    old, seen = kept[:, :2].T, kept[:, 2]
+    never = np.isnan(seen)
     visits = np.where(never, 1.0, np.minimum(seen + 1, VISITS))
     new = np.where(never, odds, old + (odds - old) / visits)
     result = np.where(counted | never, new, old)
     visits = np.where(counted | never, visits, seen)
-    for name, values in zip((*ODDS, SEEN), (*result, visits), strict=True):
-        step.memory.write(name, index[mine], torch.as_tensor(values[mine]))
+    rows = torch.as_tensor(np.stack([*result, visits], axis=1)[mine])
+    step.memory.write(ODDS, index[mine], rows)
     return result
 
 

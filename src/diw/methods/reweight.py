@@ -1,12 +1,11 @@
 """Learning to reweight (Ren et al. 2018): weights from gradients instead of matching."""
 
-import warnings
 from dataclasses import dataclass, field
 from typing import ClassVar
 
 from torch import Tensor
 
-from diw.errors import DIWWarning
+from diw.alerts import warn
 from diw.methods.base import Method
 from diw.step.batch import Weights
 from diw.step.step import Step
@@ -29,7 +28,7 @@ class Reweight(Method):
         """max(0, ⟨∇ℓ_i, ∇L_trusted⟩), (n,); `forward_mode` says how it was computed."""
         aligned = self._aligned(step, step.trusted_gradient())
         weights = aligned.clamp(min=0).to(step.ones())
-        return Weights(weights, diagnostics={"forward_mode": float(self._forward_mode)})
+        return Weights(weights, metrics={"forward_mode": float(self._forward_mode)})
 
     def _aligned(self, step: Step, gradient: list[Tensor]) -> Tensor:
         if self._forward_mode:
@@ -39,10 +38,8 @@ class Reweight(Method):
                 if "forward" not in str(error).lower():
                     raise
                 self._forward_mode = False
-                warnings.warn(
+                warn(
                     "reweight: the network has a layer without a forward-mode derivative; "
-                    "the double backward is used, at about twice the cost",
-                    DIWWarning,
-                    stacklevel=3,
+                    "the double backward is used, at about twice the cost"
                 )
         return step.loss_jvp_by_double_backward(gradient)

@@ -8,12 +8,13 @@ import hashlib
 import json
 from collections.abc import Mapping
 from copy import deepcopy
-from dataclasses import Field, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from math import cos, pi
 from pathlib import Path
 from types import UnionType
 from typing import TYPE_CHECKING, Any, Literal, Union, get_args, get_origin, get_type_hints
 
+from diw.config import DEFAULT_METHOD, LATER, field_values
 from diw.errors import UsageError
 
 if TYPE_CHECKING:
@@ -26,32 +27,6 @@ HASH_LENGTH = 16
 
 ALWAYS = ("method", "data", "seed")
 """Keys that every spec has had: a file without them is not one of a run."""
-
-DEFAULT_METHOD = "remember"
-"""What commands, objectives and adapters use where no method is named."""
-
-LATER = {"later": True}
-"""Metadata of a field that was added when runs had been kept already: `field(default=…,
-metadata=LATER)`. At its default it is left out of a spec, so that these runs keep their names."""
-
-
-def field_values(values: Any) -> dict[str, Any]:
-    """What a spec says of a dataclass: its fields by name, later ones only where they are set.
-
-    A value that was renamed is written as before (`metadata={"written": {new: old}}`).
-    """
-    return {
-        entry.name: _written(entry, getattr(values, entry.name))
-        for entry in fields(values)
-        if entry.init
-        and not (entry.metadata.get("later") and getattr(values, entry.name) == entry.default)
-    }
-
-
-def _written(entry: Field[Any], value: Any) -> Any:
-    words = entry.metadata.get("written", {})
-    return words.get(value, value) if words else value
-
 
 TrustedDraw = Literal["passes", "afresh"]
 

@@ -1,14 +1,16 @@
 """The small values that pass between a host, a step and a method."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Protocol, cast
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any, cast
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
+from diw.deprecated import Renamed
 from diw.errors import UsageError
-from diw.step.like_tensor import LikeTensor
 
 ModelInputs = Any
 """What a network takes: a tensor, or a tuple or mapping of arguments."""
@@ -95,7 +97,9 @@ class Batch:
 
 @dataclass(frozen=True)
 class Outputs:
-    """What a forward gave: the network's output, losses (n,), a tapped hidden output (n, d)."""
+    """What a forward gave: the network's output, the losses (n,) of the given labels, and a hidden
+    output (n, d) if one was tapped.
+    """
 
     values: ModelOutput
     maybe_losses: Tensor | None
@@ -117,22 +121,31 @@ class Outputs:
 
 
 @dataclass(frozen=True)
-class Weights(LikeTensor):
+class Weights:
     """A method's answer for one step; all tensors are detached.
 
-    `train` (n,) weighs the training batch, None: it does not count. `trusted`
-    (m,) weighs the trusted batch in the loss, None: it is only looked at; beside `train` a
-    trusted weight of one counts as much as a training weight of one.
-    `normalise`: the objective brings `train` to mean one. `estimate` (n,): what the
-    samples are worth, where `train` leaves some out of this step; that is what is recorded. Where a
-    tensor is expected, a `Weights` is its `train`.
+    Where a tensor is expected, it stands for `train`: in functions of torch and NumPy, and with
+    operators.
+
+    Attributes:
+        train: (n,) the weights of the training batch; None: it does not count.
+        targets: (n, k) the classes to train on, as shares of one; None: the given labels.
+        trusted: (m,) the weights of the trusted batch in the loss; None: it is only looked at.
+            Beside `train`, a trusted weight of one counts as much as a training weight of one.
+        metrics: Numbers to record with the step.
+        recorded: (n,) what the samples are worth, where `train` leaves some out of this step.
+        normalise: Whether the objective brings `train` to mean one.
     """
 
     train: Tensor | None
+    targets: Tensor | None = None
     trusted: Tensor | None = None
-    diagnostics: Mapping[str, float] = field(default_factory=dict[str, float])
+    metrics: Mapping[str, float] = field(default_factory=dict[str, float])
+    recorded: Tensor | None = None
     normalise: bool = True
-    estimate: Tensor | None = None
+
+    estimate = Renamed("recorded")
+    diagnostics = Renamed("metrics")
 
     def as_tensor(self) -> Tensor:
         """`train`, (n,)."""
@@ -140,13 +153,58 @@ class Weights(LikeTensor):
             raise UsageError("weights: this method does not train on the training batch")
         return self.train
 
+    @classmethod
+    def __torch_function__(
+        cls,
+        function: Callable[..., Any],
+        types: Sequence[type],
+        args: Sequence[Any] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> Any:
+        """Call a function of torch with tensors instead."""
+        named = {name: _plain(value) for name, value in (kwargs or {}).items()}
+        return function(*_plain(tuple(args)), **named)
 
-class LossFunction(Protocol):
-    """How a method turns outputs into losses: `Method.losses`."""
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        return np.array(self.as_tensor().cpu(), dtype=dtype, copy=copy)
 
-    def __call__(self, values: ModelOutput, batch: Batch, criterion: Criterion) -> Tensor:
-        """One loss per sample, (n,)."""
-        ...
+    def __getattr__(self, name: str) -> Any:
+        """Methods and attributes of the tensor: `weights.mean()`, `weights.shape`."""
+        # Copying and pickling ask for private names before there is a tensor.
+        if name.startswith("_") or not hasattr(Tensor, name):
+            known = ", ".join(entry.name for entry in fields(self))
+            raise AttributeError(f"{type(self).__name__} has no {name!r}; it has {known}")
+        return getattr(self.as_tensor(), name)
+
+    def __len__(self) -> int:
+        return len(self.as_tensor())
+
+    def __iter__(self) -> Iterator[Tensor]:
+        return iter(self.as_tensor())
+
+    def __getitem__(self, place: Any) -> Tensor:
+        return self.as_tensor()[_plain(place)]
+
+    # Operators with a tensor on the other side reach `__torch_function__`; these are for numbers.
+    def __mul__(self, other: Any) -> Tensor:
+        return self.as_tensor() * _plain(other)
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: Any) -> Tensor:
+        return self.as_tensor() / _plain(other)
+
+    def __gt__(self, other: Any) -> Tensor:
+        return self.as_tensor() > _plain(other)
+
+    def __ge__(self, other: Any) -> Tensor:
+        return self.as_tensor() >= _plain(other)
+
+    def __lt__(self, other: Any) -> Tensor:
+        return self.as_tensor() < _plain(other)
+
+    def __le__(self, other: Any) -> Tensor:
+        return self.as_tensor() <= _plain(other)
 
 
 def first_tensor(inputs: ModelInputs) -> Tensor:
@@ -213,3 +271,13 @@ def one_per_sample(losses: Tensor, n: int, values: ModelOutput = None) -> Tensor
             )
         )
     return losses
+
+
+def _plain(value: Any) -> Any:
+    """The tensor that a `Weights` stands for, also inside tuples and lists."""
+    if isinstance(value, Weights):
+        return value.as_tensor()
+    if isinstance(value, (tuple, list)):
+        plain = [_plain(item) for item in cast(Sequence[Any], value)]
+        return plain if isinstance(value, list) else tuple(plain)
+    return value

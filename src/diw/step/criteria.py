@@ -1,14 +1,20 @@
-"""From what a network gives to one loss per sample: the default criterion, and what precedes it."""
+"""From what a network gives to one number per sample: losses, and what is matched.
+
+The default criterion, losses of soft targets, and the transformations π of Fang et al. 2020,
+Section 2: z = π(x, y) is made from the network itself, so that the weights adapt to what the
+network currently is.
+"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
+import torch
 from torch import Tensor
 from torch.nn import functional
 
 from diw.errors import UsageError
-from diw.step.batch import IGNORED, Criterion, ModelOutput
+from diw.step.batch import IGNORED, Batch, Criterion, ModelOutput, Outputs, first_tensor
 
 
 class TargetsError(UsageError):
@@ -66,6 +72,28 @@ def cross_entropy(values: ModelOutput, targets: Tensor) -> Tensor:
         raise TargetsError(_why(logits, targets, error)) from error
 
 
+def losses_of_targets(criterion: Criterion, values: ModelOutput, targets: Tensor) -> Tensor:
+    """Σ_k t_k ℓ(f(x), k), (n,): the losses of targets that are shares of classes.
+
+    A target of one class alone is that class's label.
+
+    Args:
+        criterion: ℓ, which takes class numbers.
+        values: f(x), the network's output.
+        targets: t, (n, k).
+    """
+    if isinstance(criterion, OfLogits):
+        values, criterion = criterion.to_logits(values), criterion.criterion
+    if criterion is cross_entropy:
+        logits = logits_of(values)
+        return functional.cross_entropy(logits, targets.to(logits), reduction="none")
+    total = torch.zeros(len(targets), device=targets.device)
+    for label in targets.any(dim=0).nonzero().flatten():
+        losses = criterion(values, label.expand(len(targets)))
+        total = total + torch.where(targets[:, label] > 0, targets[:, label] * losses, 0.0)
+    return total
+
+
 def _of_tokens(logits: Tensor, targets: Tensor) -> Tensor:
     """The mean over the tokens of each sequence that count, (n,)."""
     last, second = logits.shape[:-1] == targets.shape, logits.shape[2:] == targets.shape[1:]
@@ -93,3 +121,34 @@ def _why(logits: Tensor, targets: Tensor, error: Exception) -> str:
         f"targets of shape {tuple(targets.shape)} and {targets.dtype} do not suit outputs "
         f"{tuple(logits.shape)}: {str(error).splitlines()[0]}"
     )
+
+
+Transform = Callable[[Batch, Outputs], Tensor]
+"""(batch, what the network gave for it) → z, (n,) or (n, d), without gradient, float32 or wider."""
+
+
+def loss_values(batch: Batch, outputs: Outputs) -> Tensor:
+    """Z = ℓ(f(x), y), (n,): one loss per sample. The label is part of it."""
+    return _wide(outputs.losses)
+
+
+def hidden_outputs(batch: Batch, outputs: Outputs) -> Tensor:
+    """Z = h(x), (n, d): what enters the tapped layer."""
+    return _wide(outputs.hidden)
+
+
+def logits(batch: Batch, outputs: Outputs) -> Tensor:
+    """Z = f(x), (n, k): π is the whole network (Section 2)."""
+    return _wide(first_tensor(logits_of(outputs.values)).flatten(1))
+
+
+def raw_inputs(batch: Batch, outputs: Outputs) -> Tensor:
+    """Z = x, (n, d): the raw inputs, as importance weighting did before deep learning."""
+    return _wide(first_tensor(batch.inputs).flatten(1))
+
+
+def _wide(values: Tensor) -> Tensor:
+    """Without gradient, and in float32 at least: half precision (autocast) would tie distances."""
+    values = values.detach()
+    wide = values.is_floating_point() and values.dtype.itemsize >= 4
+    return values if wide else values.float()

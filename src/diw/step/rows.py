@@ -11,9 +11,13 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+from torch.utils.data import DataLoader, Dataset, IterableDataset
+from torch.utils.data import default_collate as collated  # pyright: ignore[reportUnknownVariableType]
 
 from diw.errors import UsageError
+from diw.seeding import torch_generator
 from diw.step.batch import Batch, ModelInputs, each_tensor, first_tensor, label_key
+from diw.step.world import LOCAL, World
 
 PIECE = 1000
 """Rows taken, or run through a network, at a time."""
@@ -105,10 +109,8 @@ class DatasetRows:
 
     def take(self, index: Tensor) -> tuple[ModelInputs, Tensor | None]:
         """The rows `index` (b,), collated as a PyTorch loader does."""
-        from torch.utils.data import default_collate  # pyright: ignore[reportUnknownVariableType]
-
         samples = [self._dataset[int(i)] for i in index.numpy()]
-        batch = Batch.of((self._collate or default_collate)(samples), self._name)
+        batch = Batch.of((self._collate or collated)(samples), self._name)
         return batch.inputs, batch.targets
 
     @property
@@ -120,14 +122,14 @@ class DatasetRows:
         return self._targets
 
 
-class Indexed:
+class IndexedDataset(Dataset[Any]):
     """A map-style data set whose samples also say where they are in it.
 
     Methods that remember samples need this: a loader over it yields
     (inputs, targets, index), or mappings with an `index`.
 
     Example:
-        >>> loader = DataLoader(diw.Indexed(dataset), batch_size=256, shuffle=True)
+        >>> loader = DataLoader(diw.IndexedDataset(dataset), batch_size=256, shuffle=True)
     """
 
     def __init__(self, dataset: Any):
@@ -153,8 +155,6 @@ def as_rows(data: Any, name: str = "trusted", collate: Collate | None = None) ->
         name: The argument that holds them, for messages.
         collate: Makes a batch of a data set's samples; None is the loader's or PyTorch's own way.
     """
-    from torch.utils.data import DataLoader, IterableDataset
-
     if isinstance(data, DataLoader):
         loader: Any = cast(Any, data)
         data, collate = loader.dataset, collate or cast(Collate, loader.collate_fn)
@@ -194,6 +194,65 @@ def in_pieces(rows: Rows, index: Tensor | None = None, *, piece: int = PIECE) ->
     for part in torch.split(index, piece):
         inputs, targets = rows.take(part)
         yield Batch(inputs, targets, part)
+
+
+class TrustedStream:
+    """Draws trusted mini-batches for ever: pass after pass, each a new order.
+
+    A pass is cut into batches of nearly equal size, at most `batch_size`, so that
+    no step matches against a small remainder. The order of a pass is decided
+    by the seed and the pass alone: the state is one number. Or each batch is drawn afresh from the
+    whole set, as in the authors' released example.
+    """
+
+    def __init__(
+        self,
+        rows: Rows,
+        batch_size: int,
+        seed: int,
+        world: World = LOCAL,
+        afresh: bool = False,
+    ):
+        """Open the stream.
+
+        Args:
+            rows: The trusted set.
+            batch_size: The largest batch; a smaller trusted set is taken whole each time.
+            seed: Decides the orders.
+            world: The processes that look at a batch together, each at a part of it.
+            afresh: Whether each batch is `batch_size` samples of the whole set, without regard to
+                earlier ones.
+        """
+        if batch_size < 1:
+            raise UsageError(f"trusted_batch_size: must be at least 1, and is {batch_size}")
+        self._rows = rows
+        self._seed = seed
+        self._world = world
+        self._afresh = min(batch_size, len(rows)) if afresh else None
+        self.batches_per_pass = -(-len(rows) // batch_size)
+        self.drawn = 0
+
+    def draw(self) -> Batch:
+        """The next batch, with the samples' places in the trusted set as its index."""
+        turn, part = divmod(self.drawn, 1 if self._afresh else self.batches_per_pass)
+        order = torch.randperm(
+            len(self._rows), generator=torch_generator(self._seed, "trusted order", turn)
+        )
+        if self._afresh:
+            index = self._world.share(order[: self._afresh])
+        else:
+            index = self._world.share(order.tensor_split(self.batches_per_pass)[part])
+        inputs, targets = self._rows.take(index)
+        self.drawn += 1
+        return Batch(inputs, targets, index)
+
+    def state_dict(self) -> dict[str, int]:
+        """How many batches were drawn."""
+        return {"drawn": self.drawn}
+
+    def load_state_dict(self, state: Mapping[str, int]) -> None:
+        """Go on after as many batches as `state_dict` says."""
+        self.drawn = state["drawn"]
 
 
 def _label(sample: Any, name: str) -> Any:

@@ -17,12 +17,12 @@ from torch import Tensor, nn
 from torch.autograd import forward_ad
 from torch.func import functional_call
 
+from diw.deprecated import Renamed
 from diw.errors import UsageError
 from diw.seeding import numpy_generator
 from diw.step.batch import (
     Batch,
     Criterion,
-    LossFunction,
     ModelOutput,
     Outputs,
     arguments,
@@ -30,19 +30,40 @@ from diw.step.batch import (
     one_per_sample,
 )
 from diw.step.criteria import TargetsError, ToLogits, logits_of
-from diw.step.memory import Memory
-from diw.step.probe import Tap, is_mode_free, looking, run
-from diw.step.world import LOCAL, World
+from diw.step.look import Tap, is_mode_free, looking, run
+from diw.step.world import LOCAL, Memory, World
+
+TrainedLosses = Callable[[Outputs, Batch, Tensor | None, Criterion], Tensor]
+"""(outputs, batch, targets, criterion) → the losses (n,) that a method trains on."""
 
 
 @dataclass(frozen=True)
-class Surroundings:
+class Horizon:
+    """How long a training goes on, as far as its host knows it.
+
+    Attributes:
+        steps: Optimiser steps in all.
+        steps_per_pass: Steps of one pass over the training data.
+        batch_size: Training samples per step.
+    """
+
+    steps: int | None = None
+    steps_per_pass: int | None = None
+    batch_size: int | None = None
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            if value is not None and value < 1:
+                raise UsageError(f"{name}: must be at least 1, and is {value}")
+
+
+@dataclass(frozen=True)
+class StepContext:
     """What stays the same between steps; an `Objective` makes it once."""
 
     network: nn.Module
     criterion: Criterion
     trusted_criterion: Criterion
-    losses: LossFunction
     tap: Tap | None
     shared: bool
     memory: Memory
@@ -56,12 +77,13 @@ class Step:
 
     def __init__(
         self,
-        around: Surroundings,
+        context: StepContext,
         train: Batch,
         draw_trusted: Callable[[], Batch],
         *,
         epoch: int,
         t: int,
+        horizon: Horizon,
         model: nn.Module,
         outputs: ModelOutput = None,
         fits: bool = False,
@@ -69,11 +91,12 @@ class Step:
         """Open a step.
 
         Args:
-            around: The network, its criterion and the rest that outlives a step.
+            context: The network, its criterion and the rest that outlives a step.
             train: The training batch.
             draw_trusted: Gives the step's trusted batch; called on first use only.
             epoch: The epoch, from 1; 0 in a loop without epochs.
             t: The optimiser step, from 0.
+            horizon: How long the training goes on, as far as it is known.
             model: The host's wrapped network for the training forward.
             outputs: The training forward, where the host has run it already.
             fits: Whether the training forward is run in any case.
@@ -81,10 +104,11 @@ class Step:
         self.train = train
         self.epoch = epoch
         self.t = t
-        self.memory = around.memory
-        self.world = around.world
+        self.horizon = horizon
+        self.memory = context.memory
+        self.world = context.world
         """The processes that train together; `world.gather` gives the values of all samples."""
-        self._around = around
+        self._context = context
         self._draw_trusted = draw_trusted
         self._model = model
         self._outputs = outputs
@@ -96,12 +120,12 @@ class Step:
         return self._draw_trusted()
 
     @cached_property
-    def fit(self) -> Outputs:
+    def train_forward(self) -> Outputs:
         """The training forward, with its graph."""
         if self._outputs is not None:
-            return Outputs(self._outputs, self._losses(self._outputs, self.train))
+            return Outputs(self._outputs, self.given_losses(self._outputs, self.train))
         compiled = hasattr(self._model, "_orig_mod")  # a tap would be compiled in, or ignored
-        return self._run(self._model, self.train, tapped=self._around.shared and not compiled)
+        return self._run(self._model, self.train, tapped=self._context.shared and not compiled)
 
     def trusted_loss(self, weights: Tensor) -> Tensor:
         """Σ_j v_j ℓ_j of a training forward of the trusted batch, for methods that train on it.
@@ -114,7 +138,7 @@ class Step:
         """
         counts = weights > 0
         whole = bool(counts.all()) or self.trusted.tokens is not None
-        if whole or not is_mode_free(self._around.network):
+        if whole or not is_mode_free(self._context.network):
             return (weights * self._run(self._model, self.trusted, trusted=True).losses).sum()
         if not counts.any():
             return weights.sum()
@@ -122,37 +146,73 @@ class Step:
         return (weights[counts] * self._run(self._model, some, trusted=True).losses).sum()
 
     @cached_property
-    def probe_train(self) -> Outputs:
+    def train_eval(self) -> Outputs:
         """The training batch seen by the network in evaluation mode, without gradient.
 
         Where one forward provably serves both, this is the training forward.
         """
-        if self._around.shared:
-            fit = self.fit
-            if self._around.tap is None or fit.maybe_hidden is not None:
-                return Outputs(_detached(fit.values), fit.losses.detach(), fit.maybe_hidden)
+        context = self._context
+        if context.shared and (context.tap is None or self.train_forward.maybe_hidden is not None):
+            return _detached(self.train_forward)
         return self._look(self.train)
 
     @property
-    def seen_train(self) -> Outputs:
+    def train_detached(self) -> Outputs:
         """The training batch, seen as cheaply as possible, without gradient.
 
         The training forward, in training mode, where it is run in any case; a look otherwise.
         """
-        if not self._fits:
-            return self.probe_train
-        return Outputs(_detached(self.fit.values), self.fit.losses.detach(), self.fit.maybe_hidden)
+        return _detached(self.train_forward) if self._fits else self.train_eval
 
     @cached_property
-    def probe_trusted(self) -> Outputs:
+    def trusted_eval(self) -> Outputs:
         """The trusted batch seen by the network in evaluation mode, without gradient."""
         return self._look(self.trusted, trusted=True)
+
+    fit = Renamed("train_forward")
+    seen_train = Renamed("train_detached")
+    probe_train = Renamed("train_eval")
+    probe_trusted = Renamed("trusted_eval")
 
     @property
     def looked_at_trusted(self) -> Tensor | None:
         """The losses (m,) of the trusted batch, if the method has looked at them in this step."""
-        seen: Outputs | None = self.__dict__.get("probe_trusted")
+        seen: Outputs | None = self.__dict__.get("trusted_eval")
         return None if seen is None else seen.maybe_losses
+
+    def given_losses(self, values: ModelOutput, batch: Batch, *, trusted: bool = False) -> Tensor:
+        """The losses (n,) of the labels that a batch has, whatever is trained on.
+
+        Args:
+            values: What the network gave for the batch.
+            batch: The samples.
+            trusted: Whether they are trusted ones, whose criterion may differ.
+        """
+        context = self._context
+        criterion = context.trusted_criterion if trusted else context.criterion
+        values = self._counted(values, batch)
+        assert batch.targets is not None
+        try:
+            losses = criterion(values, batch.targets)
+        except TargetsError as error:
+            raise UsageError(f"{'trusted' if trusted else 'batch'}: {error}") from error
+        return one_per_sample(losses, len(batch), values)
+
+    def trained_losses(self, losses: TrainedLosses, targets: Tensor | None) -> Tensor:
+        """The losses (n,) that are trained, of the training forward and with its graph.
+
+        Args:
+            losses: `Method.losses`.
+            targets: (n, k) what is trained on instead of the given labels, or None.
+        """
+        outputs = self.train_forward
+        outputs = replace(outputs, values=self._counted(outputs.values, self.train))
+        trained = losses(outputs, self.train, targets, self._context.criterion)
+        return one_per_sample(trained, len(self.train), outputs.values)
+
+    def _counted(self, values: ModelOutput, batch: Batch) -> ModelOutput:
+        """The values of the tokens that count, where tokens are the samples; all others as is."""
+        return values if batch.tokens is None else self._context.to_logits(values)[batch.tokens]
 
     def look(self, state: Mapping[str, Tensor], batch: Batch, *, trusted: bool = False) -> Outputs:
         """See `batch` with other parameters and buffers (a frozen estimator), in evaluation mode.
@@ -162,7 +222,7 @@ class Step:
             batch: The samples to look at.
             trusted: Whether they are trusted ones, whose criterion may differ.
         """
-        network = self._around.network
+        network = self._context.network
 
         def estimator(*positional: Any, **named: Any) -> ModelOutput:
             return functional_call(network, dict(state), positional, named)
@@ -175,7 +235,7 @@ class Step:
 
         On the network's device and in its precision, but float32 at least.
         """
-        like = next(self._around.network.parameters(), torch.empty(0))
+        like = next(self._context.network.parameters(), torch.empty(0))
         dtype = torch.float64 if like.dtype == torch.float64 else torch.float32
         return torch.ones(
             len(self.train if batch is None else batch), dtype=dtype, device=like.device
@@ -189,8 +249,8 @@ class Step:
             length: The step's length.
         """
         parameters = self._parameters()
-        with torch.enable_grad(), looking(self._around.network, training=None):
-            losses = self._run(self._around.network, self.train).losses
+        with torch.enable_grad(), looking(self._context.network, training=None):
+            losses = self._run(self._context.network, self.train).losses
             wrt = list(parameters.values())
             gradients = torch.autograd.grad(losses, wrt, weights.to(losses), materialize_grads=True)
         return {
@@ -207,7 +267,7 @@ class Step:
         parameters = self._parameters()
         if not parameters:
             raise UsageError("model: every parameter is frozen; there is no gradient to weigh by")
-        network = self._around.network
+        network = self._context.network
         if at is not None:
             parameters = {name: value.detach().requires_grad_() for name, value in at.items()}
 
@@ -236,7 +296,7 @@ class Step:
             NotImplementedError: A layer has no forward-mode derivative; use
                 `loss_jvp_by_double_backward`.
         """
-        network = self._around.network
+        network = self._context.network
         with torch.no_grad(), looking(network, training=None), forward_ad.dual_level():
             dual = {
                 name: forward_ad.make_dual(p.detach(), v)  # pyright: ignore[reportUnknownMemberType]
@@ -244,7 +304,7 @@ class Step:
             }
             positional, named = arguments(self.train.inputs)
             values = functional_call(network, dual, tuple(positional), dict(named))
-            losses = self._losses(values, self.train)
+            losses = self.given_losses(values, self.train)
             tangent = forward_ad.unpack_dual(losses).tangent  # pyright: ignore[reportUnknownMemberType]
             return torch.zeros_like(losses) if tangent is None else tangent.clone()
 
@@ -255,8 +315,8 @@ class Step:
         et al.'s look-ahead at ε = 0.
         """
         parameters = self._parameters()
-        with torch.enable_grad(), looking(self._around.network, training=None):
-            outputs = self._run(self._around.network, self.train)
+        with torch.enable_grad(), looking(self._context.network, training=None):
+            outputs = self._run(self._context.network, self.train)
             u = torch.zeros_like(outputs.losses, requires_grad=True)
             pulled = torch.autograd.grad(
                 outputs.losses,
@@ -274,7 +334,7 @@ class Step:
         A sample keeps its number for a whole epoch, whatever batch it comes in. Without an
         index or without epochs, the step and the place in the batch decide instead.
         """
-        seed, index = self._around.seed, self.train.index
+        seed, index = self._context.seed, self.train.index
         if index is None or not self.epoch:
             places, mine = self.world.gather(torch.arange(len(self.train)))
             draws = numpy_generator(seed, purpose, "step", self.t).standard_normal(len(places))
@@ -288,18 +348,7 @@ class Step:
         return float(self.world.add(torch.tensor(float(len(self.trusted)))))
 
     def _parameters(self) -> dict[str, Tensor]:
-        return {n: p for n, p in self._around.network.named_parameters() if p.requires_grad}
-
-    def _losses(self, values: ModelOutput, batch: Batch, *, trusted: bool = False) -> Tensor:
-        around = self._around
-        criterion = around.trusted_criterion if trusted else around.criterion
-        if batch.tokens is not None:
-            values = around.to_logits(values)[batch.tokens]
-        try:
-            losses = around.losses(values, batch, criterion)
-        except TargetsError as error:
-            raise UsageError(f"{'trusted' if trusted else 'batch'}: {error}") from error
-        return one_per_sample(losses, len(batch), values)
+        return {n: p for n, p in self._context.network.named_parameters() if p.requires_grad}
 
     def _run(
         self,
@@ -310,25 +359,29 @@ class Step:
         tapped: bool = False,
     ) -> Outputs:
         try:
-            outputs = run(model, batch, self._around.tap if tapped else None)
+            outputs = run(model, batch, self._context.tap if tapped else None)
         except (RuntimeError, TypeError, ValueError) as error:
             if trusted and (reason := _differs(batch, self.train)):
                 raise UsageError(f"trusted: {reason}") from error
             raise
         if batch.targets is None:
             return outputs
-        return replace(outputs, maybe_losses=self._losses(outputs.values, batch, trusted=trusted))
+        return replace(
+            outputs, maybe_losses=self.given_losses(outputs.values, batch, trusted=trusted)
+        )
 
     def _look(self, batch: Batch, *, trusted: bool = False) -> Outputs:
         with torch.no_grad():
-            if self._around.shared:  # proven to have no mode, no buffers that move, no randomness
-                return self._run(self._around.network, batch, trusted=trusted, tapped=True)
-            with looking(self._around.network):
-                return self._run(self._around.network, batch, trusted=trusted, tapped=True)
+            if self._context.shared:  # proven to have no mode, no buffers that move, no randomness
+                return self._run(self._context.network, batch, trusted=trusted, tapped=True)
+            with looking(self._context.network):
+                return self._run(self._context.network, batch, trusted=trusted, tapped=True)
 
 
-def _detached(values: ModelOutput) -> ModelOutput:
-    return values.detach() if isinstance(values, Tensor) else values
+def _detached(outputs: Outputs) -> Outputs:
+    """The same without the graph."""
+    values = outputs.values.detach() if isinstance(outputs.values, Tensor) else outputs.values
+    return Outputs(values, outputs.losses.detach(), outputs.maybe_hidden)
 
 
 def _differs(trusted: Batch, train: Batch) -> str | None:

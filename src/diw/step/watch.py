@@ -2,19 +2,20 @@
 
 Commands read a run's metrics for this; a loop of one's own has no records, so its objective watches
 it: whether epochs are started, whether trusted samples are trained on, whether weights are healthy.
+
+Methods that judge a sample by its loss compare training samples with trusted ones. A trusted sample
+that is not trained on has the loss of an unseen sample, which is higher than that of an intact
+training sample; so wrong labels, whose losses are higher too, look trusted.
 """
 
-import warnings
 from collections.abc import Mapping
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from diw.alerts import complaints
-from diw.errors import DIWWarning
-from diw.step.batch import Weights
-from diw.step.overlap import Overlap
+from diw.alerts import complaints, warn
+from diw.step.batch import Batch, Weights, first_tensor
 from diw.step.rows import Rows
 from diw.step.step import Step
 
@@ -22,6 +23,14 @@ STEPS = 200
 """In a loop without epochs, health is looked at after so many steps."""
 KNOWN_EPOCHS = 12
 """Epochs whose metrics are kept: more than a trend needs."""
+MOST = 1_000_000
+"""Training samples looked at, at most."""
+ASKED = 64
+"""Trusted samples looked for among them."""
+COLUMNS = 512
+"""Values of a sample that are looked at, evenly spaced."""
+EQUAL = 1e-9
+"""Relative difference below which two samples are one."""
 
 
 class Watch:
@@ -82,6 +91,16 @@ class Watch:
             "add them to the training set (and give their places, trusted_index=…)",
         )
 
+    def not_finite(self, step: Step) -> None:
+        """Warn of a loss that no input explains; a runner says so itself."""
+        if self._health:
+            where = f"epoch {step.epoch}, step {step.t + 1}" if step.epoch else f"step {step.t + 1}"
+            self._say(
+                "loss",
+                f"loss: it is NaN or infinite in {where}; lower the learning rate, or look at the "
+                "criterion",
+            )
+
     def _no_epochs(self) -> None:
         """A warm-up that is counted in epochs never comes in a loop that has none."""
         if self._fields.get("warmup") and not self._fields.get("warmup_steps"):
@@ -103,7 +122,7 @@ class Watch:
     def _say(self, kind: str, words: str) -> None:
         if kind not in self._said:
             self._said.add(kind)
-            warnings.warn(words, DIWWarning, stacklevel=5)
+            warn(words)
 
 
 class _Sums:
@@ -124,9 +143,9 @@ class _Sums:
             "weighted": (w != 1).any().float(),
             "ess": torch.where(squares > 0, w.sum() ** 2 / (len(w) * squares), 0.0),
             "share_zero": (w == 0).float().mean(),
-            "share_bound": weights.diagnostics.get("share_bound", 0.0),
-            "doubtful_trusted": weights.diagnostics.get("doubtful_trusted", 0.0),
-            "train_loss": step.fit.losses.detach().mean(),
+            "share_bound": weights.metrics.get("share_bound", 0.0),
+            "doubtful_trusted": weights.metrics.get("doubtful_trusted", 0.0),
+            "train_loss": step.train_forward.losses.detach().mean(),
         }
         looked = step.looked_at_trusted
         if looked is not None:
@@ -141,3 +160,44 @@ class _Sums:
         if self._looks < self.steps:
             means.pop("selection_loss", None)
         return means
+
+
+class Overlap:
+    """Marks of the training samples of an epoch, among which trusted ones are then looked for.
+
+    A mark is one number: a projection of the inputs on a fixed direction. Equal inputs have
+    equal marks; others have the same mark with a chance of about 1e-9.
+    """
+
+    def __init__(self) -> None:
+        self._marks: list[Tensor] = []
+        self._count = 0
+
+    def see(self, batch: Batch) -> None:
+        """Keep the marks of a training batch."""
+        if self._count < MOST:
+            marks = _marks(batch)
+            self._marks.append(marks)
+            self._count += len(marks)
+
+    def found(self, trusted: Rows) -> bool | None:
+        """Whether any of the trusted samples was among those seen; None if none was seen."""
+        if not self._marks:
+            return None
+        rows = torch.linspace(0, len(trusted) - 1, min(ASKED, len(trusted))).round().long()
+        asked = _marks(Batch(*trusted.take(rows)))
+        seen = torch.cat(self._marks).sort().values
+        near = torch.searchsorted(seen, asked).clamp(max=len(seen) - 1)
+        gaps = torch.minimum(
+            (seen[near] - asked).abs(), (seen[(near - 1).clamp(min=0)] - asked).abs()
+        )
+        return bool((gaps <= EQUAL * asked.abs().clamp(min=1e-300)).any())
+
+
+def _marks(batch: Batch) -> Tensor:
+    """(n,) float64 on the CPU."""
+    values = first_tensor(batch.inputs).detach().flatten(1)
+    columns = torch.linspace(0, values.shape[1] - 1, min(COLUMNS, values.shape[1])).round().long()
+    picked = values[:, columns.to(values.device)].cpu().double()
+    direction = torch.cos(torch.arange(1, len(columns) + 1, dtype=torch.float64) ** 2)
+    return (picked * direction).sum(1)

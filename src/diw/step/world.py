@@ -1,12 +1,13 @@
 """Several processes that train one network: what each must know of the others' samples.
 
 Weights belong to the global mini-batch, the samples of all processes in the order of their
-ranks. One number per sample travels; every process then solves the same small problem.
+ranks. One number per sample travels; every process then solves the same small problem. What is
+remembered of a sample is remembered by all of them.
 """
 
 import os
 import re
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from typing import TypeVar
 
@@ -139,3 +140,64 @@ def joined() -> World:
             f"world: process {rank} of {size} did not meet the others: {one_line(error)}"
         ) from None
     return Distributed()
+
+
+class Memory:
+    """Rows kept for each sample by index: last epoch's weights, odds, averaged predictions."""
+
+    def __init__(self, world: World = LOCAL) -> None:
+        """Begin with nothing.
+
+        Args:
+            world: The processes that remember together: the next epoch may bring a sample to
+                another one, so all of them keep what any of them writes.
+        """
+        self._world = world
+        self._values: dict[str, Tensor] = {}
+
+    def read(self, name: str, index: Tensor | None, like: Tensor | None = None) -> Tensor:
+        """The rows (n, …) kept for the samples `index`, on the CPU; NaN where there is none.
+
+        Args:
+            name: Under which they were written.
+            index: (n,)
+            like: A row or rows of the same width; None for one number per sample.
+        """
+        index = _places(index)
+        values = self._values.get(name)
+        if values is None:
+            values = torch.empty((0, *(() if like is None else like.shape[1:])))
+        known = index < len(values)
+        result = values.new_full((*index.shape, *values.shape[1:]), torch.nan)
+        result[known] = values[index[known]]
+        return result
+
+    def write(self, name: str, index: Tensor | None, values: Tensor) -> None:
+        """Keep `values` (n, …) for the samples `index` (n,), in float32."""
+        index, values = _places(index), values.detach().to("cpu", torch.float32)
+        if self._world.size > 1:
+            (index, _), (values, _) = self._world.gather(index), self._world.gather(values)
+        kept = self._values.get(name, values.new_empty((0, *values.shape[1:])))
+        missing = int(index.max()) + 1 - len(kept) if len(index) else 0
+        if missing > 0:
+            room = values.new_full((max(missing, len(kept)), *values.shape[1:]), torch.nan)
+            kept = torch.cat([kept, room])
+        kept[index] = values
+        self._values[name] = kept
+
+    def state_dict(self) -> dict[str, Tensor]:
+        """A copy of everything kept, by name."""
+        return {name: values.clone() for name, values in self._values.items()}
+
+    def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
+        """Take over what `state_dict` gave."""
+        self._values = {name: values.cpu().clone() for name, values in state.items()}
+
+
+def _places(index: Tensor | None) -> Tensor:
+    if index is None:
+        raise UsageError(
+            "batch: this method remembers each sample; yield (inputs, targets, index), "
+            "index being the sample's place in the training set"
+        )
+    return index.detach().to("cpu", torch.int64)

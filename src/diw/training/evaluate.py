@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from diw.data import Dataset
 from diw.runs import Row
 from diw.runs.selection import is_over, kept_epoch
-from diw.step.probe import outputs_in_pieces
+from diw.step.look import outputs_in_pieces
 from diw.step.rows import PIECE
 
 BINS = 15

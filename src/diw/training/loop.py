@@ -13,16 +13,15 @@ from safetensors import SafetensorError
 from safetensors.torch import load_model, save_model
 from torch import Tensor, nn
 
-from diw.data import Dataset
 from diw.data.split import Split
 from diw.errors import RunError, UsageError, one_line
 from diw.files import replacing
-from diw.methods import Method, make
+from diw.methods import Method, Task, make
 from diw.objective import Objective, Result
 from diw.runs import PRETRAINING, Journal, Recipe, Row, Run
 from diw.seeding import derive, torch_generator
-from diw.step.batch import Batch, Criterion
-from diw.step.criteria import cross_entropy
+from diw.step.batch import Batch
+from diw.step.step import Horizon
 from diw.step.world import LOCAL, World
 from diw.training.checkpoint import State, resume, save_checkpoint
 from diw.training.evaluate import Selection, evaluate
@@ -59,7 +58,7 @@ class Training:
         self.objective = Objective(
             self.world.host(self.model),
             self.method,
-            task=RunTask(self),
+            self._task(),
             reduction=self.recipe.reduction,
             trusted_batch_size=self.recipe.trusted_batch_size,
             trusted_draw=self.recipe.trusted_draw,
@@ -148,13 +147,13 @@ class Training:
                 raise type(error)(f"{place}: {error}{self._kept}") from error
             if batch is not None and result.weights.train is not None:
                 assert batch.index is not None
-                recorded = result.weights.estimate
+                recorded = result.weights.recorded
                 recorded = result.weights.train if recorded is None else recorded
                 assert result.losses is not None
                 places, _ = self.world.gather(batch.index)
                 weights[places] = self.world.gather(recorded)[0].to("cpu", torch.float32)
                 losses[places] = self.world.gather(result.losses)[0].to("cpu", torch.float32)
-            tally.add(result.loss.detach(), result.diagnostics)
+            tally.add(result.loss.detach(), result.metrics)
         tally.loss = self.world.add(torch.as_tensor(tally.loss)) / self.world.size
         row = tally.row(self._samples_per_epoch, self.recipe.reduction)
         if not np.isfinite(row["train_loss"]):
@@ -195,6 +194,47 @@ class Training:
         self.optimizer.step()
         self.objective.after_step()
         return result
+
+    def _task(self) -> Task:
+        """The data as the method sees them before the first step."""
+        steps = (self.recipe.passes or 1) * ceil(len(self.split.train) / self.recipe.batch_size)
+        return Task(
+            self.split.trusted,
+            train=self.split.train,
+            trusted_index=self.split.trusted_places,
+            true_weights=self.split.true_weights,
+            horizon=Horizon(
+                steps=self.recipe.epochs * steps,
+                steps_per_pass=steps,
+                batch_size=self.recipe.batch_size,
+            ),
+            pretrain=self._pretrain,
+        )
+
+    def _pretrain(self, epochs: int) -> nn.Module:
+        """A network trained without weights for `epochs` epochs, in a resumable run of its own.
+
+        It starts from the same initial parameters, with other mini-batches.
+        """
+        run = Run(self.run.folder / PRETRAINING)
+        if self.world.rank == 0:
+            run = Run.create(run.folder, {**self.run.spec_json, "pretraining": epochs})
+        before = Training(
+            split=self.split,
+            make_model=self.make_model,
+            method=make("uniform"),
+            recipe=replace(self.recipe, epochs=epochs, patience=None),
+            run=run,
+            seed=derive(self.seed, "pretraining"),
+            device=self.device,
+            world=self.world,
+        )
+        before.finish()
+        if self.world.rank == 0:
+            parameters = before.run.verified("model.safetensors")
+            load_model(before.model, str(parameters), device=str(self.device))
+        before.model.load_state_dict(self.world.agreed(before.model.state_dict()))
+        return before.model
 
     @property
     def _kept(self) -> str:
@@ -268,66 +308,6 @@ class Training:
                 f"batch_size: a mini-batch of {smallest} rows is too small for {self.world.size} "
                 "processes; choose another"
             )
-
-
-@dataclass(frozen=True)
-class RunTask:
-    """A run as its method sees it before the first step."""
-
-    training: Training
-    criterion: Criterion = cross_entropy
-    trusted_criterion: Criterion = cross_entropy
-
-    @property
-    def batch_size(self) -> int:
-        """Training samples per step."""
-        return self.training.recipe.batch_size
-
-    @property
-    def train(self) -> Dataset:
-        """The training set with its given labels."""
-        return self.training.split.train
-
-    @property
-    def trusted(self) -> Dataset:
-        """The trusted set."""
-        return self.training.split.trusted
-
-    @property
-    def trusted_places(self) -> Tensor:
-        """Places of the trusted samples in the training set; none where they are kept out of it."""
-        return self.training.split.trusted_places
-
-    @property
-    def true_weights(self) -> Tensor | None:
-        """The true weights (n,), known for a simulated shift."""
-        return self.training.split.true_weights
-
-    def pretrain(self, epochs: int) -> nn.Module:
-        """A network trained without weights for `epochs` epochs, in a resumable run of its own.
-
-        It starts from the same initial parameters, with other mini-batches.
-        """
-        training = self.training
-        run = Run(training.run.folder / PRETRAINING)
-        if training.world.rank == 0:
-            run = Run.create(run.folder, {**training.run.spec_json, "pretraining": epochs})
-        before = Training(
-            split=training.split,
-            make_model=training.make_model,
-            method=make("uniform"),
-            recipe=replace(training.recipe, epochs=epochs, patience=None),
-            run=run,
-            seed=derive(training.seed, "pretraining"),
-            device=training.device,
-            world=training.world,
-        )
-        before.finish()
-        if training.world.rank == 0:
-            parameters = before.run.verified("model.safetensors")
-            load_model(before.model, str(parameters), device=str(training.device))
-        before.model.load_state_dict(training.world.agreed(before.model.state_dict()))
-        return before.model
 
 
 def _known(split: Split) -> dict[str, NDArray[Any]]:

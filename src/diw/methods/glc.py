@@ -14,10 +14,11 @@ import torch
 from torch import Tensor, nn
 
 from diw.errors import UsageError
-from diw.methods.base import Method, State, Task
-from diw.step.batch import Batch, Criterion, Weights
+from diw.methods.base import Method, Need, State, Task, check_labels
+from diw.methods.matched import check_pretraining
+from diw.step.batch import Batch, Criterion, Outputs, Weights
 from diw.step.criteria import logits_of
-from diw.step.probe import outputs_in_pieces, unwrap
+from diw.step.look import outputs_in_pieces, unwrap
 from diw.step.rows import Rows
 from diw.step.step import Step
 
@@ -58,39 +59,43 @@ def _probabilities(values: Any, method: str) -> Tensor:
 
 @dataclass(kw_only=True)
 class FromTransitions(Method):
-    """A method that knows C, and which training samples are trusted ones."""
+    """A method that knows C, and which training samples are trusted ones.
+
+    Attributes:
+        pretraining: Epochs of the network that learns the given labels, on top of the training
+            epochs.
+    """
+
+    needs: ClassVar[frozenset[Need]] = frozenset({"pretrain"})
 
     pretraining: int = 20
-    """Epochs of the network that learns the given labels, on top of the training epochs."""
 
     _matrix: Tensor = field(default_factory=lambda: torch.empty(0), init=False, repr=False)
-    _places: Tensor = field(
+    _trusted_index: Tensor = field(
         default_factory=lambda: torch.empty(0, dtype=torch.int64), init=False, repr=False
     )
 
     def __post_init__(self) -> None:
-        if self.pretraining < 1:
-            raise UsageError(
-                f"{self.name}.pretraining: must be at least 1, and is {self.pretraining}"
-            )
+        check_pretraining(self.pretraining, self.name)
 
     def prepare(self, task: Task) -> State | None:
         """Train a network on the given labels and estimate C with it."""
-        network = unwrap(task.pretrain(self.pretraining))
+        network = unwrap(task.pretrained(self.pretraining, self.name))
         self._matrix = transition_matrix(network, task.trusted, self.name)
-        if task.trusted_places is not None:
-            self._places = task.trusted_places.cpu()
+        if task.trusted_index is not None:
+            self._trusted_index = task.trusted_index.cpu()
         return None
 
     def known(self, batch: Batch) -> Tensor:
         """(n,) which samples of a training batch are trusted ones, where that is known."""
         if batch.index is None:
             return torch.zeros(len(batch), dtype=torch.bool)
-        return torch.isin(batch.index.cpu(), self._places)
+        return torch.isin(batch.index.cpu(), self._trusted_index)
 
     def given(self, p: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
         """(n,) the probability of each given label, as it is and as C makes it: p_ỹ, (Cᵀp)_ỹ."""
         assert batch.targets is not None
+        check_labels(batch.targets, p.shape[1], self.name)
         labels = batch.targets.long().unsqueeze(1)
         own = p.gather(1, labels).squeeze(1)
         noisy = (p @ self._matrix.to(p)).gather(1, labels).squeeze(1)
@@ -98,11 +103,11 @@ class FromTransitions(Method):
 
     def state_dict(self) -> dict[str, Any]:
         """C, and the places of the trusted samples."""
-        return {"matrix": self._matrix, "places": self._places}
+        return {"matrix": self._matrix, "trusted_index": self._trusted_index}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Take over what `state_dict` gave."""
-        self._matrix, self._places = state["matrix"].cpu(), state["places"].cpu()
+        self._matrix, self._trusted_index = state["matrix"].cpu(), state["trusted_index"].cpu()
 
 
 @dataclass(kw_only=True)
@@ -120,11 +125,11 @@ class Glc(FromTransitions):
         """Ones, (n,)."""
         return Weights(step.ones())
 
-    def losses(self, values: Any, batch: Batch, criterion: Criterion) -> Tensor:
-        """The corrected losses (n,); the plain ones where nothing is trained."""
-        if not torch.is_grad_enabled() or not len(self._matrix):
-            return super().losses(values, batch, criterion)
-        logits = logits_of(values)
+    def losses(
+        self, outputs: Outputs, batch: Batch, targets: Tensor | None, criterion: Criterion
+    ) -> Tensor:
+        """The corrected losses (n,)."""
+        logits = logits_of(outputs.values)
         _, noisy = self.given(_probabilities(logits, self.name), batch)
         return -noisy.clamp(min=TINY).log().to(logits.dtype)
 
@@ -135,16 +140,18 @@ class IwT(FromTransitions):
 
     w = p_ỹ / (Cᵀp)_ỹ with p the predictions of the network being trained (Liu and Tao 2016, with
     C estimated from the trusted samples). Where C says that labels are right, weights are one.
+
+    Attributes:
+        warmup: Epochs at the start without weights: a random network has nothing to say yet.
     """
 
     name: ClassVar[str] = "iw-t"
 
     warmup: int = 1
-    """Epochs at the start without weights: a random network has nothing to say yet."""
 
     def weigh(self, step: Step) -> Weights:
         """p_ỹ / (Cᵀp)_ỹ, (n,)."""
         if 1 <= step.epoch <= self.warmup:
             return Weights(step.ones())
-        own, noisy = self.given(_probabilities(step.seen_train.values, self.name), step.train)
+        own, noisy = self.given(_probabilities(step.train_detached.values, self.name), step.train)
         return Weights((own / noisy.clamp(min=TINY)).to(step.ones()))
