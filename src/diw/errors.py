@@ -1,12 +1,21 @@
 """The few exceptions and the one warning category that diw raises itself."""
 
+from collections.abc import Sequence
+
 
 class UsageError(ValueError):
     """Wrong use: an argument, a file or a flag that cannot work.
 
     The message is one line that names the argument and says what to do; the
     command line prints it without a traceback and exits with code 2.
+
+    Attributes:
+        commands: What to do next, as lines that can be pasted into a terminal.
     """
+
+    def __init__(self, message: str, commands: Sequence[str] = ()) -> None:
+        super().__init__(message)
+        self.commands = commands
 
 
 class DamageError(UsageError):

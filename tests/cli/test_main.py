@@ -102,9 +102,10 @@ def test_a_bad_file_is_not_blamed_on_a_field(tmp_path: Path, capsys) -> None:
 
 
 def test_unknown_verb(capsys) -> None:
-    code, _, error = run("comparee", capsys=capsys)
-    assert code == 2
-    assert "comparee" in error
+    for verb, words in (("compar", "did you mean diw compare?"), ("xyz", "No such command 'xyz'")):
+        code, _, error = run(verb, capsys=capsys)
+        assert code == 2
+        assert words in error
 
 
 def test_names_and_labels_of_any_script_on_any_terminal(tmp_path: Path, monkeypatch) -> None:
@@ -150,8 +151,8 @@ Path("swallowing.py").write_text(
     "except BaseException:\\n    print('swallowed')\\n"
 )
 sys.path.insert(0, ".")
-from diw.cli import main, signals
-signals.UNHEARD = 0.1
+from diw.cli import main
+main.UNHEARD = 0.1
 
 
 class Destroyed:

@@ -1,11 +1,16 @@
 """What a setting is by default: the user's own data are taken as they are."""
 
 import json
+import shlex
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from tests.own_data import diw, done, write_csv
+from diw.runs import Run, find_runs
+from tests.own_data import diw, done, write_csv, write_images
 
 
 def files(folder: Path) -> list[str | Path]:
@@ -23,6 +28,40 @@ def test_no_noise_is_added_to_ones_own_data(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "r.json").read_text())["spec"]["shift"] == "none"
     done(*call, "--shift", "symmetric:0.2")
     assert json.loads((tmp_path / "r.json").read_text())["spec"]["shift"] == "symmetric:0.2"
+
+
+@pytest.mark.parametrize("verb", ["train", "compare", "diagnose"])
+@pytest.mark.parametrize("data", ["train.csv", "photos"])
+def test_without_trusted_samples_two_commands_lead_on(verb, data, tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_csv(Path("train.csv"), 80, 1)
+    write_images(Path("photos"), 8, 1)
+    label = ["--label", "status"] if data == "train.csv" else []
+    quick = [] if verb == "diagnose" else ["--epochs", "1", "--device", "cpu"]
+    quick += ["--jobs", "1"] if verb == "compare" else []
+    code, _, error = diw(verb, "--data", data, *label, *quick)
+    assert code == 2
+    *_, line, first, second = error.splitlines()
+    assert line.startswith(f"diw: --trusted: none are given, and no rows of {data} are marked")
+    python = f"{shlex.quote(sys.executable)} -c"
+    subprocess.run(first.replace("python -c", python), shell=True, check=True)
+    if data == "photos":  # somebody looks at some
+        for name in (f"{kind}/{number}.png" for kind in ("bar", "pole") for number in range(4)):
+            shutil.copy(f"photos/{name}", f"checked/{name}")
+    done(*shlex.split(second)[1:])
+
+
+def test_a_comparison_ends_with_commands_that_go_on(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    call = ["compare", *files(Path()), "--epochs", "2", "--seeds", "1", "--no-learners"]
+    call += ["--methods", "uniform,diw", "--set", "diw.bound=10", "--jobs", "1"]
+    *_, train, audit = done(*call).splitlines()
+    done(*shlex.split(train)[1:])
+    model = Run(Path("model"))
+    (same,) = [run for run in find_runs(Path("runs")) if run.spec.method == model.spec.method]
+    assert model.model.read_bytes() == same.model.read_bytes()
+    done(*shlex.split(audit)[1:], "--device", "cpu")
+    assert Path("check/audit.html").exists()
 
 
 def test_other_learners_stand_beside_the_methods(tmp_path: Path) -> None:

@@ -56,7 +56,9 @@ def test_what_a_reader_must_know_is_said(trained) -> None:
     accuracy = run.metrics()[-1]["test_accuracy"]
     assert f"test accuracy          {100 * accuracy:.2f}%" in out
     assert "effective sample size" in out
-    assert f"diw predict {run.folder} FILE" in out
+    assert out.endswith(
+        f"\nNext:\n  diw audit {run.folder} --out check\n  diw evaluate {run.folder}\n"
+    )
 
 
 def test_json_holds_the_spec_and_the_result(trained, files) -> None:

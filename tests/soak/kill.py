@@ -25,8 +25,7 @@ from pathlib import Path
 
 import torch
 
-from diw.cli.main import main
-from diw.cli.signals import exit_on_termination
+from diw.cli.main import exit_on_termination, main
 
 OWN = ("--epochs", "6", "--device", "cpu", "--label", "status", "--model", "mlp")
 

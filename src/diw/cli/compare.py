@@ -16,10 +16,12 @@ from diw.cli.options import (
     Setting,
     Shown,
     Waiting,
+    as_arguments,
     option,
     read_fields,
     say,
     say_audit,
+    say_next,
     takes,
 )
 from diw.cli.progress import say_time
@@ -166,11 +168,22 @@ def _report(base: RunSpec, runs: list[Run], folder: Path, options: Options) -> N
     write_report([comparison], page, [others], found, samples=samples, force=results.force)
     click.echo(f"\nReport:  {page}\nRecords: {folder}")
     say_audit(found, folder, samples=samples)
+    if comparison.audited is not None:
+        best = comparison.audited
+        say_next(_train(best.spec, options), ["audit", str(best.folder), "--out", "check"])
     shared = {k: v for k, v in base.as_json().items() if not k.startswith("method")}
     shared["seeds"] = sorted({run.spec.seed for run in runs})
     summaries = {trial.run.folder: trial for trial in comparison.trials}
     content = results_json(shared, [summaries[run.folder] for run in runs])
     results.write({**content, "learners": others} if others else content)
+
+
+def _train(best: RunSpec, options: Options) -> list[str]:
+    """The command that trains the best method on the same setting, into a folder of its own."""
+    setting = replace(options.setting, shift=None if best.shift == "none" else best.shift)
+    own = [text for text in options.settings if best.method in read_fields([text])]
+    fields = [word for text in own for word in ("--set", text)]
+    return ["train", *as_arguments(setting), "--method", best.method, *fields, "--out", "model"]
 
 
 def _learners(

@@ -37,7 +37,7 @@ def diagnose(shift: str, seed: int, source: Data, reading: Reading, results: Res
     from diw.data.split import make_split, parse_trusted
     from diw.pages import show
 
-    chosen = parse_trusted(source.trusted)
+    chosen = parse_trusted(source.chosen)
     file = chosen if isinstance(chosen, Path) else None
     results.outputs(*(Path(name) for name in (source.data, file) if name and Path(name).exists()))
     bundle = load(
@@ -49,13 +49,14 @@ def diagnose(shift: str, seed: int, source: Data, reading: Reading, results: Res
     )
     reading.say(bundle.notes)
     # Nothing is scored: any test set keeps trusted rows from being held out for it.
-    split = make_split(
-        replace(bundle, test=bundle.test or bundle.train),
-        shift=shift,
-        trusted=None if isinstance(chosen, Path) else chosen,
-        seed=seed,
-        trusted_in_train=False,
-    )
+    with source.needing_trusted(bundle):
+        split = make_split(
+            replace(bundle, test=bundle.test or bundle.train),
+            shift=shift,
+            trusted=None if isinstance(chosen, Path) else chosen,
+            seed=seed,
+            trusted_in_train=False,
+        )
     found = diagnose_data(split.train, split.trusted, seed=seed)
     click.echo(found.sentence + "\n")
     show(tests_table(found))

@@ -1,15 +1,25 @@
-"""The entry point: finds the verb, and turns failures into one line and an exit code."""
+"""The entry point: finds the verb, and turns failures into one line and an exit code.
 
+SIGTERM ends a command with 143, Ctrl-C with 130, also when they come at a bad moment. An exception
+raised inside an import, a destructor or a callback can be swallowed by whatever runs there, or
+turned into another one. So the signal is remembered: an import is left to finish, the exit is
+raised afterwards, again and again until it is heard, and `heard` says what an error that follows
+really was.
+"""
+
+import atexit
 import io
 import os
+import signal
 import sys
+from difflib import get_close_matches
 from importlib import import_module
+from types import FrameType
 from typing import Any, NoReturn
 
 import click
 
 from diw._version import __version__
-from diw.cli.signals import exit_on_termination, forget_termination, heard
 from diw.errors import RunError, UsageError
 
 VERBS = (
@@ -21,6 +31,9 @@ VERBS = (
 RENAMED = {"verify": "report"}
 """Names of version 0.2, which the module of the verb that took over still holds."""
 
+GIVEN = "diw.given"
+"""Under this name click's contexts keep the arguments that were given."""
+
 FILES = ("csv", "npy", "npz", "parquet", "tsv", "txt")
 """Endings that no method's field has."""
 
@@ -29,6 +42,12 @@ REPRODUCE = (
     "python -m reproduction"
 )
 """What the verb of earlier versions says."""
+
+AGAIN = 0.05
+"""Seconds after which a postponed signal is looked at again."""
+
+UNHEARD = 5.0
+"""Seconds after which an exit that was swallowed is repeated; unwinding takes less."""
 
 EXAMPLES = """
 \b
@@ -47,6 +66,18 @@ class Verbs(click.Group):
 
     asked: click.Command | None = None
     """The verb in use, so that an error can name its flag."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Keep what was given, for commands that go on from here."""
+        ctx.meta[GIVEN] = list(args)
+        return super().parse_args(ctx, args)
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+        """Name the verb that a misspelt one may mean."""
+        near = get_close_matches(args[0], VERBS, 1)
+        if near and self.get_command(ctx, args[0]) is None:
+            raise click.UsageError(f"there is no verb {args[0]!r}; did you mean diw {near[0]}?")
+        return super().resolve_command(ctx, args)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The verbs."""
@@ -96,6 +127,8 @@ def run(command: click.Command, program: str, arguments: list[str] | None = None
         sys.exit(2 if isinstance(error, click.UsageError) else 1)
     except UsageError as error:
         _say(program, _naming_the_flag(str(error), command))
+        for line in error.commands:
+            click.echo(f"  {line}", err=True)
         sys.exit(2)
     except RunError as error:
         _say(program, str(error))
@@ -157,3 +190,56 @@ def _is_field(argument: str) -> bool:
 
 def _say(program: str, text: str) -> None:
     click.echo(f"{program.rpartition(' ')[2]}: {' '.join(text.split())}", err=True)
+
+
+_last: int | None = None
+"""The exit code of the last signal."""
+
+
+def exit_on_termination() -> None:
+    """Make SIGTERM raise `SystemExit(143)` in the main thread, at the next safe moment."""
+    global _last
+    _last = None
+    signal.signal(signal.SIGTERM, _terminated)
+    if hasattr(signal, "SIGALRM"):
+        signal.signal(signal.SIGALRM, _terminated)
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _interrupted)
+
+
+def heard() -> int | None:
+    """The exit code of the last signal; None if there was none."""
+    return _last
+
+
+def forget_termination() -> None:
+    """The command is over: do not repeat an exit that was heard, nor interrupt one that is on."""
+    if hasattr(signal, "setitimer"):
+        signal.setitimer(signal.ITIMER_REAL, 0)
+    if signal.getsignal(signal.SIGINT) is _interrupted:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    atexit.register(signal.signal, signal.SIGTERM, signal.SIG_IGN)
+
+
+def _terminated(_number: int, frame: FrameType | None) -> None:
+    global _last
+    _last = 143
+    importing = _is_importing(frame)
+    if hasattr(signal, "setitimer"):
+        signal.setitimer(signal.ITIMER_REAL, AGAIN if importing else UNHEARD)
+    if not importing:
+        sys.exit(143)
+
+
+def _interrupted(_number: int, _frame: FrameType | None) -> None:
+    global _last
+    _last = 130
+    raise KeyboardInterrupt
+
+
+def _is_importing(frame: FrameType | None) -> bool:
+    while frame is not None:
+        if frame.f_code.co_filename.startswith("<frozen importlib"):
+            return True
+        frame = frame.f_back
+    return False

@@ -4,9 +4,11 @@ A verb says by its parameters what it takes (`takes`); what comes of the options
 a run's network, files of results) is a method of the group.
 """
 
+import shlex
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import Field, dataclass, field, fields, is_dataclass, replace
 from functools import wraps
 from pathlib import Path
 from types import NoneType
@@ -20,7 +22,7 @@ from diw.runs import Recipe, RunSpec
 
 if TYPE_CHECKING:
     from diw.auditing import Audit
-    from diw.data import Note
+    from diw.data import Bundle, Note
     from diw.predict import Predictor
     from diw.runs import Run
 
@@ -43,6 +45,10 @@ SEED = click.IntRange(min=0)
 DEVICES = click.Choice(["auto", "cpu", "cuda", "mps"])
 
 DEFAULT = Recipe()
+CHECKED = 100
+"""Rows that somebody without trusted samples is told to check."""
+MANY = 10
+"""Classes that are named one by one."""
 SIMULATED = "symmetric:0.4"
 """What `diw compare` does to data sets with a name where no shift is named."""
 
@@ -98,12 +104,13 @@ def _options(group: Any) -> Iterator[Callable[[Any], Any]]:
     """The options of a group, in the order of its fields."""
     hints = get_type_hints(group)
     for entry in fields(group):
-        kind, said = hints[entry.name], dict(entry.metadata)
+        kind = hints[entry.name]
         if is_dataclass(kind):
             yield from _options(kind)
             continue
+        said = {name: entry.metadata[name] for name in ("help", "type", "metavar")}
         switch, several = kind is bool, get_origin(kind) is tuple
-        flag = said.pop("flag") or f"--{entry.name.replace('_', '-')}"
+        flag = _flag(entry)
         if said["type"] is None and not switch:
             said["type"] = next(one for one in (*get_args(kind), kind) if one is not NoneType)
         yield click.option(
@@ -115,6 +122,11 @@ def _options(group: Any) -> Iterator[Callable[[Any], Any]]:
             show_default=entry.default not in (None, ()) and (not switch or "/" in flag),
             **said,
         )
+
+
+def _flag(entry: "Field[Any]") -> str:
+    """How the option of a field is written."""
+    return entry.metadata["flag"] or f"--{entry.name.replace('_', '-')}"
 
 
 @dataclass(frozen=True)
@@ -240,12 +252,66 @@ class Data:
         "A data set's name (see `diw data`), an .npz, .npy, .csv or .parquet file, or a folder of "
         "images with a subfolder for each class.",
     )
-    trusted: str = option(
-        "500",
-        "Trusted samples: how many to draw from clean ones, a file, or row numbers.",
+    trusted: str | None = option(
+        None,
+        "Trusted samples: how many to draw from clean ones, a file, or row numbers.  "
+        "[default: 500]",
         metavar="N|N/class|FILE|rows:…",
     )
     label: str | None = option(None, "Column or array with the labels.", metavar="COLUMN")
+
+    @property
+    def chosen(self) -> str:
+        """The trusted samples, as given or by default."""
+        return self.trusted or "500"
+
+    @contextmanager
+    def needing_trusted(self, bundle: "Bundle") -> Generator[None]:
+        """Say how to get trusted samples where there are none to draw and none were given."""
+        try:
+            yield
+        except UsageError as error:
+            if self.trusted is not None or not str(error).startswith("trusted: no rows"):
+                raise
+            raise _no_trusted(self.data, bundle) from None
+
+
+def _no_trusted(data: str, bundle: "Bundle") -> UsageError:
+    """There are no trusted samples: two commands that lead to some, and go on with them."""
+    rows, checked = len(bundle.train), "checked.txt"
+    words = f"trusted: none are given, and no rows of {data} are marked clean."
+    if Path(data).is_dir():
+        checked = "checked"
+        classes = bundle.train.classes if len(bundle.train.classes) <= MANY else ("CLASS",)
+        first = shlex.join(["mkdir", "-p", *(f"{checked}/{name}" for name in classes)])
+        words += " Put images that you have looked at into folders of their right class:"
+    else:
+        number = min(CHECKED, max(1, rows // 4))
+        draw = f"print(*sorted(random.sample(range({rows}), {number})), sep='\\n')"
+        first = f'python -c "import random; {draw}" > {checked}'
+        words += " Draw rows to look at, counted from 0, and correct their labels in the file:"
+    given = click.get_current_context().meta.get("diw.given", [])
+    return UsageError(words, [first, shlex.join(["diw", *given, "--trusted", checked])])
+
+
+def as_arguments(group: Any) -> list[str]:
+    """The options of a group as a command line gives them, without those left at their default."""
+    given: list[str] = []
+    for entry in fields(group):
+        value = getattr(group, entry.name)
+        if is_dataclass(value):
+            given += as_arguments(value)
+        elif value != entry.default:
+            flag = _flag(entry).partition("/")[0 if value else 2]
+            for one in value if isinstance(value, tuple) else [value]:
+                given += [flag] if isinstance(value, bool) else [flag, str(one)]
+    return given
+
+
+def say_next(*commands: Sequence[str]) -> None:
+    """End with commands that can be pasted."""
+    lines = [f"  {shlex.join(['diw', *command])}" for command in commands]
+    click.echo("\n".join(["", "Next:", *lines]))
 
 
 def _of_recipe(name: str, kind: Any, text: str, own: str) -> Any:
@@ -327,7 +393,7 @@ class Setting:
         own = is_own(self.source.data)
         if self.steps is not None and not own:
             raise UsageError("steps: are for your own files; give --epochs")
-        trusted = self.source.trusted
+        trusted = self.source.chosen
         spec = stamp(
             RunSpec(
                 data=self.source.data,
@@ -346,7 +412,8 @@ class Setting:
         )
         bundle = load_bundle(spec, progress=True)
         self.reading.say(bundle.notes)
-        split = load_split(spec)
+        with self.source.needing_trusted(bundle):
+            split = load_split(spec)
         if spec.corrections is not None:
             click.echo(f"corrections: {split.facts['corrections']}", err=True)
         if own:

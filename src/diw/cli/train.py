@@ -20,6 +20,7 @@ from diw.cli.options import (
     option,
     read_fields,
     say,
+    say_next,
     takes,
 )
 from diw.cli.progress import say_time
@@ -193,8 +194,5 @@ def _report(summary: "Summary", results: Results) -> None:
         lines.insert(1, ("balanced accuracy", balanced))
     width = max(len(name) for name, _ in lines)
     click.echo("\n".join(f"{name:{width}}  {value}" for name, value in lines))
-    click.echo(
-        f"\nNext:\n  diw predict {run.folder} FILE --out predictions.csv"
-        f"\n  diw evaluate {run.folder} FILE\n  diw report {run.folder}"
-    )
+    say_next(["audit", str(run.folder), "--out", "check"], ["evaluate", str(run.folder)])
     results.write(results_json(run.spec_json, [summary]))

@@ -18,6 +18,9 @@ from diw.runs import LOCK, Run, RunSpec, holding, is_held, spec_hash
 from diw.step.world import LOCAL, World
 from diw.training import Training, make_observers
 
+DERIVED = ("passes", "patience", "ramp", "reduction", "threads")
+"""What follows from other fields, and is no option of any command."""
+
 Work = Callable[[RunSpec, Path], Any]
 """What is done for a spec and the folder of all runs, such as `execute`; other processes can
 import it."""
@@ -117,6 +120,7 @@ def _differences(before: dict[str, Any], now: dict[str, Any]) -> str:
         return "of the same files before they changed"
     if "method" in names:
         names = ["method"]
+    names = [name for name in names if name not in DERIVED] or names
     said = [f"{name} {flat_before.get(name)}, now {flat_now.get(name)}" for name in names[:3]]
     return "; ".join(said) + (" …" if len(names) > 3 else "")
 
