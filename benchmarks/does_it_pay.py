@@ -87,7 +87,7 @@ def others(
         "all rows": (x, y, None),
         "trusted rows": (x_trusted, y_trusted, None),
         OURS[0]: (x[given > 0], y[given > 0], given[given > 0]),
-        OURS[1]: (x[~found.droppable], y[~found.droppable], None),
+        OURS[1]: (x[~found.suspected], y[~found.suspected], None),
     }
     for name, rows in pending:
         learner = contenders(cell, seed)[name]

@@ -30,6 +30,7 @@ def page_file(tmp_path: Path) -> Path:
         suggested=(np.arange(n) + 1) % 3,
         probability=np.full(n, 0.8),
         score=np.linspace(0.9, 0.3, n),
+        suspected=np.ones(n, bool),
         weight=np.ones(n),
         trusted=np.zeros(n, bool),
         classes=("ant", "<b>bee", "cat"),

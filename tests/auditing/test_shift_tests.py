@@ -1,3 +1,5 @@
+from itertools import combinations
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -18,17 +20,17 @@ def uniformity(p_values: list[float]) -> float:
     return float(stats.kstest(p_values, "uniform", alternative="greater").pvalue)
 
 
-def test_p_values_are_valid_without_a_shift(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("diw.auditing.shift_tests.PERMUTATIONS", 99)
+def test_p_values_are_valid_without_a_shift() -> None:
     rng = np.random.default_rng(0)
-    found: dict[str, list[float]] = {"features": [], "labels": [], "losses": []}
+    found: dict[str, list[float]] = {"features": [], "within": [], "labels": [], "losses": []}
     for seed in range(60):
         labels = rng.integers(0, 3, 90)
         features, losses = rng.normal(size=(90, 4)), rng.random(90)
-        found["features"].append(feature_test(features, 30, seed))
+        found["features"].append(feature_test(features, 30, seed, permutations=99))
+        found["within"].append(feature_test(features, 30, seed, labels, permutations=99))
         counts = [np.bincount(part, minlength=3) for part in (labels[:60], labels[60:])]
-        found["labels"].append(label_test(counts[0], counts[1], seed))
-        found["losses"].append(loss_test(losses, labels, 30, seed))
+        found["labels"].append(label_test(counts[0], counts[1], seed, permutations=99))
+        found["losses"].append(2 * min(loss_test(losses, labels, 30, seed, permutations=99)))
     for name, p_values in found.items():
         assert uniformity(p_values) > 0.01, name
 
@@ -50,8 +52,28 @@ def test_each_test_sees_its_shift_and_no_other() -> None:
     assert feature_test(by_class, 100, 0, shares) > 0.05
     assert label_test(np.bincount(shares[:300]), np.bincount(shares[300:]), 0) == 0.001
     losses = rng.random(400) + 0.5 * shares
-    assert loss_test(losses, shares, 100, 0) > 0.05
-    assert loss_test(losses + 0.3 * (np.arange(400) < 300), shares, 100, 0) == 0.001
+    assert min(loss_test(losses, shares, 100, 0)) > 0.05
+    assert loss_test(losses + 0.3 * (np.arange(400) < 300), shares, 100, 0) == (0.001, 1.0)
+    assert loss_test(losses - 0.3 * (np.arange(400) < 300), shares, 100, 0) == (1.0, 0.001)
+
+
+def test_few_samples_by_enumeration() -> None:
+    """All ways to choose one trusted sample of three and two of four, with equal chances."""
+    losses, labels = np.array([1.0, 4, 0, 2, 7, 3, 1]), np.array([0, 0, 1, 1, 0, 1, 1])
+
+    def statistic(chosen: tuple[int, ...]) -> float:
+        total = 0.0
+        for label in (0, 1):
+            own = losses[labels == label]
+            mine = losses[[place for place in chosen if labels[place] == label]]
+            total += len(mine) * ((own.sum() - mine.sum()) / (len(own) - len(mine)) - mine.mean())
+        return total
+
+    ways = [(a, *b) for a in (0, 1, 4) for b in combinations((2, 3, 5, 6), 2)]
+    values = np.array([statistic(way) for way in ways])
+    worse, better = loss_test(losses, labels, 3, 0, permutations=20_000)
+    assert worse == pytest.approx((values >= statistic((4, 5, 6)) - 1e-9).mean(), abs=0.015)
+    assert better == pytest.approx((values <= statistic((4, 5, 6)) + 1e-9).mean(), abs=0.015)
 
 
 def test_holm_by_hand() -> None:

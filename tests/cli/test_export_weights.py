@@ -33,7 +33,7 @@ def test_rows_of_a_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert weights is not None
     np.testing.assert_allclose([float(row["weight"]) for row in rows], weights, rtol=1e-4)
     suspects = [int(row["suspect"]) for row in rows]
-    assert suspects == audit("run").droppable.astype(int).tolist()
+    assert suspects == audit("run").suspected.astype(int).tolist()
     assert not any(suspects[60:])  # trusted rows
     tables = {name: table(path) for name, path in files.items()}
     assert [row["label"] for row in rows] == [

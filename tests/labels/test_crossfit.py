@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from diw.labels.crossfit import CrossFit, second_opinion
+from diw.labels.crossfit import CrossFit, Embedding, second_opinion
 from diw.metrics import auroc
 
 
@@ -16,8 +16,10 @@ def problem(kind: str, n: int = 600) -> tuple[np.ndarray, np.ndarray, np.ndarray
 
 
 def opinion(x: np.ndarray, labels: np.ndarray, history: np.ndarray) -> tuple[np.ndarray, float]:
-    everything, nobody = np.arange(len(x)), np.zeros(len(x), bool)
-    return second_opinion(lambda rows: x[rows], everything, labels, 2, history, nobody, 0)
+    embedding, nobody = Embedding.fit(x, 0), np.zeros(len(x), bool)
+    p, share = second_opinion(lambda rows: x[rows], embedding, labels, 2, history, nobody, 0)
+    assert p.sum(1) == pytest.approx(1)
+    return p[np.arange(len(x)), labels], share
 
 
 @pytest.mark.parametrize("kind", ["plane", "ball"])
@@ -67,3 +69,14 @@ def test_parts_give_what_the_whole_gives() -> None:
     assert parts.predict(late, features[late]) == pytest.approx(
         whole.predict(slice(0, 50), features)[20:]
     )
+
+
+def test_units_of_columns_and_absurd_cells_do_not_matter() -> None:
+    x, *_ = problem("plane")
+    units = np.array([1e4, 1.0, 1e-6])
+    shifted = x * units + np.array([1.7e9, 0.0, 0.0])
+    shifted[0, 1] = 1e300
+    fits = (Embedding.fit(v, 0, columns=True).components(v)[1:] for v in (x, shifted))
+    own, other = (np.linalg.norm(z[:, None] - z[::20], axis=2) for z in fits)  # axes may turn
+    assert other == pytest.approx(own, abs=0.05)
+    assert np.isfinite(Embedding.fit(np.ones((9, 2)), 0, columns=True).components(x[:, :2])).all()

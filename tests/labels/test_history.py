@@ -10,6 +10,7 @@ from diw.labels.history import (
     loss_scores,
     mean_weights,
     suggest,
+    suspected,
     weight_scores,
     with_opinion,
 )
@@ -36,6 +37,25 @@ def test_epochs_that_did_not_see_a_sample_do_not_count() -> None:
     assert loss_scores(losses) == pytest.approx(1 - np.exp([-0.3, -0.6]))
 
 
+def test_samples_that_were_never_seen_come_last() -> None:
+    losses = np.array([[np.nan, 1.0, np.nan, 0.0], [np.nan, 2.0, 3.0, 0.0]])
+    assert np.argsort(loss_scores(losses)).tolist() == [0, 3, 1, 2]
+    found = diw.audit(losses=losses, labels=[0, 1, 0, 1])
+    assert found.order.tolist() == [2, 1, 3, 0]
+    weights = [[np.nan, 0.1, 1.0], [np.nan, 0.2, 1.8]]
+    assert diw.audit(weights=weights, labels=[0, 1, 0]).order.tolist() == [1, 2, 0]
+    assert weight_scores(weights)[0] == 0
+
+
+def test_as_many_are_suspects_as_labels_are_wrong() -> None:
+    scores, ranked = np.array([0.9, 0.2, 0.6, 0.1, 0.3]), np.array([0, 1, 1, 1, 1], bool)
+    assert suspected(scores).tolist() == [True, False, True, False, False]
+    assert suspected(scores, share=0.6).tolist() == [True, False, True, False, True]
+    assert (suspected(scores, ranked, 0.5) & ranked).tolist() == [False, False, True, False, True]
+    assert not suspected(scores, share=0.0).any()
+    assert suspected(scores, share=np.nan).sum() == 2
+
+
 def test_mean_weights_leave_out_epochs_of_equal_weights() -> None:
     weights = np.array([[1.0, 1.0], [0.5, 1.5], [0.0, 2.0]])
     assert mean_weights(weights).tolist() == [0.25, 1.75]
@@ -58,8 +78,8 @@ def test_an_audit_of_arrays_ranks_and_leaves_trusted_samples_out() -> None:
         losses=losses, labels=[0, 0, 0, 0], probabilities=p, trusted=[False, False, True, False]
     )
     assert found.order.tolist() == [0, 3, 1]
-    assert list(found.suspects["row"]) == [0, 3, 1]
-    assert list(found.suspects["suggested"]) == ["1", "1", "1"]
+    assert list(found.suspects["row"]) == [0]
+    assert [row["suggested"] for row in found.rows(3)] == ["1", "1", "1"]
     assert found.wrong is None
     assert found.quality() is None
     assert found.to_csv().splitlines()[1].startswith("0,,0,0,1,0.9,")

@@ -4,20 +4,23 @@ Three tests, adjusted by Holm, so that together they call no shift a shift in at
 
 - features: does p(x) differ? (MMD)
 - labels: do the class shares differ?
-- losses: do training labels fit their inputs worse than trusted ones, given the class?
+- losses: do training labels fit their inputs worse than trusted ones, given the class, or better?
 
-Wrong labels leave p(x) alone and show in the losses. Other class shares show in the labels, not in
-the losses, and p(x|y) stays what it was; otherwise it is the inputs that differ. Inputs that differ
-may change losses too; so where features differ, wrong labels are named only if the losses still
-differ after the training samples are weighted towards p_trusted(x).
+Labels that are wrong at random leave p(x) alone and fit worse. Errors of rules and people follow
+from the inputs: a model learns them as if they were right, and it is the trusted labels that fit
+worse. Other class shares show in the labels, not in the losses, and p(x|y) stays what it was;
+otherwise it is the inputs that differ. Inputs that differ may change losses too; so where features
+differ, wrong labels are named only if the losses still differ after the training samples are
+weighted towards p_trusted(x).
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from diw.auditing.rows import FEWEST, Pooled, check_sizes, overlap, pooled_arrays, pooled_data
 from diw.auditing.shift_tests import (
     class_ratios,
     feature_test,
@@ -26,27 +29,26 @@ from diw.auditing.shift_tests import (
     loss_test,
     outside_share,
 )
-from diw.data import Dataset
-from diw.errors import UsageError
-from diw.labels.crossfit import cross_fit, embed
+from diw.labels import Evidence, fit, verified_log_p
+from diw.labels.crossfit import Embedding, cross_fit
+from diw.labels.evidence import draw_folds
 from diw.labels.transitions import Floats, Ints, Noise, estimate_noise
-from diw.seeding import numpy_generator
+
+if TYPE_CHECKING:
+    from diw.data import Dataset
 
 LEVEL = 0.05
 SURE = 0.01
 """The level at which a second shift is named beside the first, or p(x|y) is said to differ."""
-MOST_ROWS = 10_000
-"""Training rows that are looked at; more would not change an estimate by much."""
-MOST_TRUSTED = 5000
-MOST_NUMBERS = 4096
-"""Numbers per row; larger images are averaged in squares first."""
-FEWEST = 5
-"""Trusted samples below which nothing can be said."""
+NOISE, SYSTEMATIC = "label noise", "systematic label errors"
+PRIOR, INPUTS, NONE = "class-prior shift", "covariate shift", "no shift"
 
-NOISE, PRIOR, INPUTS, NONE = "label noise", "class-prior shift", "covariate shift", "no shift"
+TESTS = {NOISE: "losses", SYSTEMATIC: "losses", PRIOR: "labels", INPUTS: "features"}
+"""The test that speaks for each."""
 
 ADVICE = {
     NOISE: "remember",
+    SYSTEMATIC: "remember",
     PRIOR: "diw2-f",
     INPUTS: "diw2-f with partition=false",
     NONE: "uniform",
@@ -68,6 +70,8 @@ class Diagnosis:
         noise: Wrong labels.
         ratios: (k, 3) trusted over training share of each class, with its 95% interval.
         outside: Share of trusted samples outside the training samples, with its 95% interval.
+        overlap: Number of training samples left out because they are among the trusted ones.
+        verified: Of how many of these both labels are known; they tell how many labels are wrong.
     """
 
     classes: tuple[str, ...]
@@ -79,6 +83,13 @@ class Diagnosis:
     noise: Noise
     ratios: NDArray[np.float64]
     outside: tuple[float, float, float]
+    overlap: int = 0
+    verified: int = 0
+
+    @property
+    def share_known(self) -> bool:
+        """Whether anything tells how many labels are wrong."""
+        return bool(np.isfinite(self.noise.share))
 
     @property
     def method(self) -> str:
@@ -95,20 +106,33 @@ class Diagnosis:
                 f"{self.trusted:,} trusted samples look like the training samples; "
                 "train plainly (uniform)."
             )
-        tests = {NOISE: "losses", PRIOR: "labels", INPUTS: "features"}
-        found = " and ".join(f"{name} ({_p(self.adjusted[tests[name]])})" for name in self.shifts)
+        found = " and ".join(f"{name} ({self._evidence(name)})" for name in self.shifts)
         detail = ""
-        if NOISE in self.shifts:
-            noise = self.noise
+        if SYSTEMATIC in self.shifts:
             detail = (
+                ": trusted labels fit their inputs worse than given ones. Either the given labels "
+                "have errors that follow from the inputs, as those of rules and people do, or "
+                "trusted labels are wrong"
+            )
+        if self.share_known and {NOISE, SYSTEMATIC} & set(self.shifts):
+            noise = self.noise
+            detail += (
                 f", about {100 * noise.share:.0f}% of the labels are wrong "
                 f"(95% interval {100 * noise.low:.0f} to {100 * noise.high:.0f}%)"
             )
+        elif SYSTEMATIC in self.shifts:
+            detail += ". Check some rows of the training data (diw audit --verified)"
         elif PRIOR in self.shifts:
             far = int(np.abs(np.log(self.ratios[:, 0])).argmax())
             ratio = self.ratios[far, 0]
             detail = f", class {self.classes[far]} is {_times(ratio)} in the trusted data"
         return f"The evidence points to {found}{detail}; use {self.method}."
+
+    def _evidence(self, shift: str) -> str:
+        """What speaks for a shift: a test, or wrong labels among rows with both labels known."""
+        if shift == NOISE and self.adjusted["losses"] > LEVEL:
+            return f"{self.verified:,} rows of which both labels are known"
+        return _p(self.adjusted[TESTS[shift]])
 
     def as_json(self) -> dict[str, Any]:
         """Plain JSON values."""
@@ -121,17 +145,19 @@ class Diagnosis:
             "p_values": self.p_values,
             "adjusted_p_values": self.adjusted,
             "wrong_labels": {
-                "share": self.noise.share,
+                "share": self.noise.share if self.share_known else None,
                 "interval": [self.noise.low, self.noise.high],
-                "transitions": self.noise.transitions.tolist(),
+                "transitions": self.noise.transitions.tolist() if self.share_known else None,
             },
             "classes": list(self.classes),
             "class_ratios": self.ratios.tolist(),
             "outside_support": list(self.outside),
+            "overlap": self.overlap,
+            "verified": self.verified,
         }
 
 
-def diagnose_data(train: Dataset, trusted: Dataset, *, seed: int = 0) -> Diagnosis:
+def diagnose_data(train: "Dataset", trusted: "Dataset", *, seed: int = 0) -> Diagnosis:
     """Diagnose data sets; of many rows a part is looked at.
 
     Args:
@@ -139,16 +165,7 @@ def diagnose_data(train: Dataset, trusted: Dataset, *, seed: int = 0) -> Diagnos
         trusted: The trusted rows.
         seed: Decides which rows are looked at, and the permutations.
     """
-    if len(trusted) < FEWEST or len(train) < FEWEST:
-        raise UsageError(
-            f"trusted: {len(train)} training and {len(trusted)} trusted samples; at least {FEWEST} "
-            "of each are needed"
-        )
-    ours = some_rows(np.arange(len(train)), seed)
-    theirs = some_rows(np.arange(len(trusted)), seed, MOST_TRUSTED)
-    vectors = np.concatenate([as_vectors(train, ours), as_vectors(trusted, theirs)])
-    labels = np.concatenate([train.targets.numpy()[ours], trusted.targets.numpy()[theirs]])
-    return _diagnose(vectors, labels, len(theirs), train.classes, seed)
+    return diagnose_rows(pooled_data(train, trusted, seed), seed)[0]
 
 
 def diagnose(
@@ -163,48 +180,34 @@ def diagnose(
         y_trusted: (m,) their labels.
         seed: Decides which rows are looked at, and the permutations.
     """
-    import torch
-
-    from diw.data.dataset import TensorInputs
-
-    sets: list[Dataset] = []
-    given = [np.asarray(labels) for labels in (y, y_trusted)]
-    names, numbers = np.unique(np.concatenate(given), return_inverse=True)
-    classes = tuple(map(str, names.tolist()))
-    parts = np.split(numbers.astype(np.int64), [len(given[0])])
-    for name, inputs, labels in zip(("X", "X_trusted"), (X, X_trusted), parts, strict=True):
-        values = np.asarray(inputs, np.float32)
-        if values.ndim < 2 or len(values) != len(labels):
-            raise UsageError(
-                f"{name}: expected rows of numbers, one per label ({len(labels)}), "
-                f"got shape {values.shape}"
-            )
-        if not np.isfinite(values).all():
-            raise UsageError(f"{name}: holds NaN or infinite values; replace them first")
-        tensor = torch.from_numpy(np.ascontiguousarray(values))
-        sets.append(Dataset(TensorInputs(tensor), torch.from_numpy(labels), classes))
-    return diagnose_data(sets[0], sets[1], seed=seed)
+    return diagnose_rows(pooled_arrays(X, y, X_trusted, y_trusted, seed), seed)[0]
 
 
-def _diagnose(
-    vectors: Floats, labels: Ints, m: int, classes: tuple[str, ...], seed: int
-) -> Diagnosis:
-    k, n = len(classes), len(labels) - m
-    components, features = embed(vectors, seed)
+def diagnose_rows(rows: Pooled, seed: int) -> tuple[Diagnosis, Embedding]:
+    """The diagnosis, and the embedding that it made of all rows alike."""
+    embedding = Embedding.fit(rows.vectors, seed, columns=rows.columns)
+    again, pairs = overlap(rows)
+    wrong = _verified_noise(rows, pairs, embedding, seed) if len(pairs) >= FEWEST else None
+    rows = rows.without(again)
+    n, m, k, labels = rows.train, rows.trusted, len(rows.classes), rows.labels
+    check_sizes(n, m)
+    components = embedding.components(rows.vectors)
+    features = embedding.features(components)
     predicted = cross_fit(features, labels, k, seed)
     losses = 1 - predicted[np.arange(n + m), labels]
     counts = [np.bincount(part, minlength=k) for part in (labels[:n], labels[n:])]
+    worse, better = loss_test(losses, labels, m, seed)
     p_values = {
         "features": feature_test(features, m, seed),
         "labels": label_test(counts[0], counts[1], seed),
-        "losses": loss_test(losses, labels, m, seed),
+        "losses": min(1.0, 2 * min(worse, better)),
     }
     adjusted = holm(p_values)
-    inputs, shares, wrong = (adjusted[name] <= LEVEL for name in ("features", "labels", "losses"))
-    if wrong and inputs:
-        wrong = _remains(features, losses, m, seed)
-    if wrong:
-        shifts = [NOISE]
+    inputs, shares, fits = (adjusted[name] <= LEVEL for name in ("features", "labels", "losses"))
+    if fits and inputs:
+        fits = _remains(features, losses if worse < better else -losses, m, seed)
+    if fits:
+        shifts = [NOISE if worse < better else SYSTEMATIC]
         if inputs and adjusted["features"] <= SURE:
             shifts.append(PRIOR if shares else INPUTS)
     elif shares:  # other inputs of the same classes, or other classes with the same inputs?
@@ -212,17 +215,50 @@ def _diagnose(
         shifts = [INPUTS if within else PRIOR]
     else:
         shifts = [INPUTS] if inputs else []
-    return Diagnosis(
-        classes=classes,
+    if wrong is not None and wrong.low > 0 and not fits:
+        shifts.insert(0, NOISE)  # seen, though the labels fit alike
+    if wrong is None and SYSTEMATIC in shifts:
+        wrong = Noise(float("nan"), 0.0, 1.0, np.full((k, k), np.nan))
+    elif wrong is None:
+        wrong = estimate_noise(predicted[:n], labels[:n], predicted[n:], labels[n:], seed)
+    found = Diagnosis(
+        classes=rows.classes,
         train=n,
         trusted=m,
         p_values=p_values,
         adjusted=adjusted,
         shifts=tuple(shifts),
-        noise=estimate_noise(predicted[:n], labels[:n], predicted[n:], labels[n:], seed),
+        noise=wrong,
         ratios=class_ratios(counts[0], counts[1]),
         outside=outside_share(components, m, seed),
+        overlap=int(again.sum()),
+        verified=len(pairs),
     )
+    return found, embedding
+
+
+def _verified_noise(rows: Pooled, pairs: Ints, embedding: Embedding, seed: int) -> Noise:
+    """Wrong labels by pairs of a given and a right label of the same row."""
+    n, k, given = rows.train, len(rows.classes), rows.labels[: rows.train]
+    places, first = np.unique(pairs[:, 0], return_index=True)
+    right = rows.labels[pairs[first, 1]]
+    components = embedding.components(rows.vectors[:n])
+    predicted = cross_fit(embedding.features(components), given, k, seed)
+    fold = draw_folds(len(places), seed)
+    model = fit(
+        Evidence(
+            np.log(predicted),
+            given,
+            rows=places,
+            trusted=right,
+            fold=fold,
+            log_v=verified_log_p(components, places, right, fold, k),
+        ),
+        seed=seed,
+    )
+    assert model.share is not None
+    share = model.share
+    return Noise(share.value, share.low, share.high, model.transitions)
 
 
 def _remains(features: Floats, losses: Floats, m: int, seed: int) -> bool:
@@ -246,33 +282,3 @@ def _p(value: float) -> str:
 
 def _times(ratio: float) -> str:
     return f"{ratio:.1f} times as frequent" if ratio >= 1 else f"{1 / ratio:.1f} times as rare"
-
-
-def as_vectors(data: Dataset, rows: Ints) -> Floats:
-    """These rows (n,) of a data set as plain vectors (n, d)."""
-    import torch
-
-    pieces = [
-        _flat(data.inputs.take(torch.from_numpy(rows[start : start + 512])))
-        for start in range(0, len(rows), 512)
-    ]
-    return np.concatenate(pieces)
-
-
-def some_rows(rows: Ints, seed: int, most: int = MOST_ROWS) -> Ints:
-    """At most `most` of these rows, drawn at random, in order."""
-    if len(rows) <= most:
-        return rows
-    return np.sort(numpy_generator(seed, "rows to look at").permutation(rows)[:most])
-
-
-def _flat(values: Any) -> Floats:
-    """(b, d) of any inputs; the squares of an image over which it is averaged are as small as fits.
-
-    Averaging keeps what tells classes apart in most images, and costs little.
-    """
-    from torch.nn import functional
-
-    while values.ndim == 4 and values[0].numel() > MOST_NUMBERS and min(values.shape[2:]) >= 2:
-        values = functional.avg_pool2d(values, 2)
-    return values.reshape(len(values), -1).double().numpy()

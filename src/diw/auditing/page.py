@@ -13,8 +13,10 @@ import numpy as np
 from diw.auditing.result import Audit
 from diw.auditing.samples import NOTHING, Origin, Samples
 from diw.errors import UsageError
+from diw.labels import Share
 from diw.outputs import create_text
 from diw.pages import (
+    EMPTY,
     Cell,
     Column,
     Table,
@@ -23,6 +25,7 @@ from diw.pages import (
     html_page,
     inline_policy,
     make_table,
+    number_cell,
     script_json,
     text_cell,
     to_html,
@@ -38,7 +41,7 @@ MANY = 20
 TESTS = {
     "features": "inputs differ (MMD)",
     "labels": "class shares differ",
-    "losses": "training labels fit worse",
+    "losses": "training labels fit worse, or better",
 }
 
 
@@ -79,9 +82,10 @@ def render(found: Audit, top: int = 500, *, samples: bool = True) -> str:
 {_private(shown, top)}"""
     body = f"""{_plots(found)}
 {diagnosis_section(found.diagnosis) if found.diagnosis is not None else ""}
+{_verified_section(found)}
 <section aria-labelledby="check">
 <h2 id="check">Check them</h2>
-<p>Each sample has its given label, the most probable other one and the network's probability of
+<p>Each sample has its given label, the most probable other one and {_whose(found)} probability of
 it. Mark labels that are wrong (and choose the right one), right, or samples to drop; then save,
 and train again with <code>--corrections corrections.csv</code>.
 <span id="kept">Marks are kept in this browser.</span></p>
@@ -116,14 +120,15 @@ suspects.csv.</p></noscript>
 
 def finding(found: Audit) -> str:
     """How many labels are wrong, in a sentence or two."""
-    total = count(len(found.order), "training label")
-    if found.wrong is None:
-        return f"{count(found.count, 'suspect')} among {total}."
-    wrong, low, high = found.wrong
-    text = (
-        f"About {wrong:,} of {total} are wrong (95% interval {low:,} to {high:,}, "
-        "estimated from the trusted samples)."
-    )
+    total = count(found.total, "label" if found.diagnosis is None else "training label")
+    if found.wrong_rows is None:
+        text = f"{count(found.count, 'suspect')} among {total}."
+    else:
+        wrong, low, high = found.wrong_rows
+        text = (
+            f"About {wrong:,} of {total} are wrong (95% interval {low:,} to {high:,}, "
+            f"estimated from {found.known_from})."
+        )
     quality = found.quality()
     if quality is None or found.flipped is None:
         return text
@@ -145,6 +150,64 @@ def _private(shown: Samples, top: int) -> str:
         f'<p class="private"><b>This file holds {what} of your data.</b> They travel with it: '
         "share it only with those who may see them, or make it with <code>--no-samples</code>.</p>"
     )
+
+
+def _whose(found: Audit) -> str:
+    return "the network's" if found.model is None and found.diagnosis is not None else "the model's"
+
+
+def _verified_section(found: Audit) -> str:
+    """What verified rows say of the labels, or that none are verified."""
+    if found.model is None:
+        notes = "".join(f'<p class="note">{escape(note)}</p>' for note in found.notes)
+        return f"<section>\n{notes}\n</section>" if notes else ""
+    notes = "".join(f"<li>{escape(note)}</li>" for note in found.notes)
+    tables = [by_class_table(found), *([pairs_table(found)] if found.model.pairs else [])]
+    return (
+        '<section aria-labelledby="verified">\n<h2 id="verified">What the verified rows say</h2>\n'
+        f"<ul>{notes}</ul>\n<details>\n<summary>Wrong labels by class</summary>\n"
+        + "\n".join(map(to_html, tables))
+        + "\n</details>\n</section>"
+    )
+
+
+def by_class_table(found: Audit) -> Table:
+    """The share of wrong labels among those given as each class."""
+    assert found.model is not None
+    counts = np.bincount(found.labels, minlength=len(found.classes))
+    shares = found.model.by_class or (None,) * len(found.classes)
+
+    def row(number: int) -> list[tuple[Column, Cell]]:
+        return [
+            (Column("given", "given as", "left"), text_cell(found.classes[number])),
+            (Column("rows", "rows"), Cell(f"{counts[number]:,}", int(counts[number]))),
+            *_share_cells(shares[number], "wrong", "wrong %"),
+        ]
+
+    return make_table(map(row, range(len(found.classes))))
+
+
+def pairs_table(found: Audit) -> Table:
+    """Which class is given for which, most often first."""
+    assert found.model is not None
+    pairs = sorted(found.model.pairs.items(), key=lambda item: -item[1].value)[:MANY]
+    return make_table(
+        [
+            (Column("given", "given as", "left"), text_cell(found.classes[given])),
+            (Column("right", "right class", "left"), text_cell(found.classes[right])),
+            *_share_cells(share, "share", "of the rows given so, %"),
+        ]
+        for (right, given), share in pairs
+    )
+
+
+def _share_cells(share: Share | None, key: str, title: str) -> list[tuple[Column, Cell]]:
+    interval = EMPTY if share is None else f"{100 * share.low:.1f} to {100 * share.high:.1f}"
+    value = None if share is None else share.value
+    return [
+        (Column(key, title), number_cell(value, scale=100, digits=1)),
+        (Column("interval", "95% interval"), Cell(interval, None)),
+    ]
 
 
 def _plots(found: Audit) -> str:
@@ -223,7 +286,7 @@ def _content(found: Audit, origin: Origin, shown: Samples, top: int) -> dict[str
         "images": shown.images,
         "columns": shown.columns,
         "cells": shown.cells,
-        "threshold": float(np.floor(50 * ranked[found.count - 1]) / 50) if len(ranked) else 0.0,
+        "threshold": float(np.floor(50 * ranked[found.count - 1]) / 50) if found.count else 0.0,
         "histogram": {
             "edges": edges.round(4).tolist(),
             "counts": counts.tolist(),
@@ -275,9 +338,18 @@ def facts(found: "Diagnosis") -> list[str]:
     """What else was estimated, in lines."""
     noise = found.noise
     share, low, high = found.outside
+    wrong = "wrong labels: trusted samples do not tell; verify some rows of the training data"
+    if found.share_known:
+        wrong = (
+            f"wrong labels: {100 * noise.share:.1f}% "
+            f"(95% interval {100 * noise.low:.1f} to {100 * noise.high:.1f}%)"
+        )
+    if found.verified:
+        wrong += f", from {count(found.verified, 'row')} of which both labels are known"
+    again = f"training samples left out because they are trusted, too: {found.overlap:,}"
     return [
-        f"wrong labels: {100 * noise.share:.1f}% "
-        f"(95% interval {100 * noise.low:.1f} to {100 * noise.high:.1f}%)",
+        wrong,
+        *([again] if found.overlap else []),
         f"trusted samples outside the training samples: {100 * share:.1f}% "
         f"({100 * low:.1f} to {100 * high:.1f}%; 1% is what no shift gives)",
     ]
@@ -287,7 +359,7 @@ def diagnosis_section(found: "Diagnosis") -> str:
     """The diagnosis as HTML."""
     lines = "".join(f"<li>{escape(line[0].upper() + line[1:])}</li>" for line in facts(found))
     parts = [to_html(tests_table(found))]
-    if len(found.classes) <= MANY:
+    if len(found.classes) <= MANY and found.share_known:
         parts.append(
             "<details><summary>Which labels were given for which classes, in per cent</summary>\n"
             f"{to_html(transitions_table(found))}</details>"

@@ -1,130 +1,119 @@
-"""What an audit found: the training samples, the most suspicious first."""
+"""What an audit found: the rows, the most suspicious first, and how many labels are wrong."""
 
 import csv
 import io
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from diw.auditing.samples import Origin
-from diw.labels.transitions import Floats, Ints
+from diw.auditing.verified import Located
+from diw.files import plain_text
+from diw.labels.model import LabelModel
+from diw.labels.share import Share
+from diw.labels.transitions import Bools, Floats, Ints
 from diw.metrics import auroc, average_precision
 
 if TYPE_CHECKING:
     from diw.auditing.diagnosis import Diagnosis
-    from diw.experiments.places import Place
-
-FEWEST = 20
-"""Suspects are at least so many: someone who asks wants to look at some."""
-
-DOUBTFUL = 0.05
-"""A trusted label is doubtful if a classifier that has not seen it finds it less probable."""
 
 COLUMNS = ("place", "file", "row", "label", "suggested", "probability", "score", "weight")
 
 
 @dataclass(frozen=True)
 class Audit:
-    """The samples of a training set, ranked by how wrong their labels look.
+    """Rows ranked by how wrong their labels look.
 
     Attributes:
         labels: (n,) given labels, as numbers of `classes`.
         suggested: (n,) the most probable other label.
-        probability: (n,) its probability under the trained network.
-        score: (n,) in [0, 1], high where the label looks wrong.
-        weight: (n,) mean weight.
-        trusted: (n,) bool; trusted samples are not ranked.
+        probability: (n,) its probability.
+        score: (n,) in [0, 1], high where the label looks wrong. With verified rows it is the
+            probability that the label is wrong.
+        suspected: (n,) bool, the suspects: another class is more probable than the given one, and
+            the given one is right with a probability below one half.
+        weight: (n,) mean weight in a training; without one, the probability that the label is
+            right.
+        trusted: (n,) bool; trusted and verified rows are not ranked.
         classes: Names by class number.
-        places: Where each sample is from; None if only arrays were given.
+        wrong: The share of wrong labels, with `value`, `low` and `high`; None where nothing tells.
+        known_from: What tells it, in words.
+        doubtful: Trusted or verified rows whose own labels look wrong, the worst first. All else is
+            judged by them.
+        model: The model of right labels; None where no row was verified.
+        notes: What else a user should know, a sentence each.
+        places: Where each row is from; None if only arrays were given.
         diagnosis: Tests and estimates from the trusted set; None without one.
         flipped: (n,) bool, which labels are wrong, known for simulated noise; else None.
-        opinion: (n,) the probability of the given label by a classifier fitted without the sample;
-            None if only arrays were given.
-        origin: What they are called and how a page shows them; None if only arrays were given.
+        origin: What the data are called and how a page shows them; None if only arrays were given.
     """
 
     labels: Ints
     suggested: Ints
     probability: Floats
     score: Floats
+    suspected: Bools
     weight: Floats
-    trusted: NDArray[np.bool_]
+    trusted: Bools
     classes: tuple[str, ...]
-    places: "list[Place] | None" = field(default=None, repr=False)
+    wrong: Share | None = None
+    known_from: str = "the trusted samples"
+    doubtful: Ints = field(default_factory=lambda: np.empty(0, np.int64))
+    model: LabelModel | None = field(default=None, repr=False)
+    notes: tuple[str, ...] = ()
+    places: Sequence[Located] | None = field(default=None, repr=False)
     diagnosis: "Diagnosis | None" = field(default=None, repr=False)
-    flipped: NDArray[np.bool_] | None = field(default=None, repr=False)
-    opinion: Floats | None = field(default=None, repr=False)
+    flipped: Bools | None = field(default=None, repr=False)
     origin: Origin | None = field(default=None, repr=False)
 
     @cached_property
     def order(self) -> Ints:
-        """Places of the samples that are not trusted, the most suspicious first."""
+        """Places of the rows that are not trusted, the most suspicious first."""
         ranked = np.argsort(-self.score, kind="stable")
         return ranked[~self.trusted[ranked]]
 
-    @cached_property
-    def doubtful(self) -> Ints:
-        """Places of the trusted samples whose own labels look wrong, the least probable first.
-
-        Everything else is judged by the trusted samples, so they are worth a second look. About
-        one right label in fifty is hard enough to be among them.
-        """
-        if self.opinion is None:
-            return np.empty(0, np.int64)
-        ranked = np.argsort(self.opinion, kind="stable")
-        return ranked[self.trusted[ranked] & (self.opinion[ranked] < DOUBTFUL)]
-
-    @property
-    def wrong(self) -> tuple[int, int, int] | None:
-        """How many labels are wrong in all: estimate and 95% interval; None without trusted."""
-        if self.diagnosis is None:
-            return None
-        noise, n = self.diagnosis.noise, len(self.order)
-        return round(n * noise.share), round(n * noise.low), round(n * noise.high)
-
     @property
     def count(self) -> int:
-        """How many samples are suspects: as many as labels may be wrong, by the upper limit.
-
-        Without a trusted set, those with another label that is more probable than not.
-        """
-        likely = int((self.probability[self.order] > 0.5).sum())
-        found = likely if self.wrong is None else self.wrong[2]
-        return min(len(self.order), max(found, FEWEST))
+        """How many rows are suspects."""
+        return int(self.suspected[self.order].sum())
 
     @property
-    def droppable(self) -> NDArray[np.bool_]:
-        """(n,) which samples to leave out of a training elsewhere: as many as labels are wrong.
+    def total(self) -> int:
+        """How many rows the share of wrong labels is of: with a label model verified ones, too."""
+        return len(self.order) if self.model is None else len(self.labels)
 
-        By the estimate, not its upper limit: what is right but hard should stay. Without a trusted
-        set, those with another label that is more probable than not.
-        """
+    @property
+    def wrong_rows(self) -> tuple[int, int, int] | None:
+        """How many labels are wrong in all: estimate and 95% interval."""
         if self.wrong is None:
-            return (self.probability > 0.5) & ~self.trusted
-        chosen = np.zeros(len(self.labels), bool)
-        chosen[self.order[: self.wrong[0]]] = True
-        return chosen
+            return None
+        value, low, high = (round(self.total * share) for share in self.wrong.as_list())
+        return value, low, high
 
     @cached_property
     def suspects(self) -> Any:
         """The suspects, worst first: a pandas DataFrame, or a list of mappings without pandas.
 
-        Columns: place in the run's arrays, file and row as you know them, given and suggested
-        label, the probability of the suggested one, score, mean weight.
+        Columns: place in the arrays, file and row as you know them, given and suggested label, the
+        probability of the suggested one, score, weight.
         """
-        rows = self.rows(self.count)
+        rows = [self._row(int(place)) for place in self._suspects]
         if find_spec("pandas") is None:
             return rows
         import pandas as pd
 
         return pd.DataFrame(rows, columns=list(COLUMNS))
 
+    @property
+    def _suspects(self) -> Ints:
+        return self.order[self.suspected[self.order]]
+
     def rows(self, count: int) -> list[dict[str, Any]]:
-        """The first `count` samples, worst first."""
+        """The first `count` rows, worst first."""
         return [self._row(int(place)) for place in self.order[:count]]
 
     def _row(self, place: int) -> dict[str, Any]:
@@ -145,18 +134,35 @@ class Audit:
         """The suspects as the content of a CSV file.
 
         Args:
-            doubtful: The doubtful trusted samples instead.
+            doubtful: The doubtful trusted rows instead.
         """
-        from diw.files import plain_text
-
         out = io.StringIO()
         table = csv.writer(out, lineterminator="\n")
         table.writerow(COLUMNS)
-        places = self.doubtful if doubtful else self.order[: self.count]
-        for row in (self._row(int(place)) for place in places):
-            cells = ["" if value is None else value for value in row.values()]
+        for place in self.doubtful if doubtful else self._suspects:
+            cells = ["" if cell is None else cell for cell in self._row(int(place)).values()]
             table.writerow([plain_text(c) if isinstance(c, str) else c for c in cells])
         return out.getvalue()
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain JSON values: numbers, and what the label model says of each class."""
+        found: dict[str, Any] = {
+            "rows": len(self.order),
+            "suspects": self.count,
+            "doubtful_trusted": len(self.doubtful),
+            "wrong": None if self.wrong_rows is None else list(self.wrong_rows),
+            "share": None if self.wrong is None else self.wrong.as_list(),
+            **(self.quality() or {}),
+        }
+        if self.model is not None:
+            shares = zip(self.classes, self.model.by_class, strict=False)
+            pairs = self.model.pairs.items()
+            found["by_class"] = {name: one and one.as_list() for name, one in shares}
+            found["pairs"] = [
+                {"right": self.classes[i], "given": self.classes[j], "share": one.as_list()}
+                for (i, j), one in pairs
+            ]
+        return {**found, "notes": list(self.notes)}
 
     def quality(self) -> dict[str, float] | None:
         """AUROC and average precision of the score, a wrong label being the positive.

@@ -18,9 +18,17 @@ OUTSIDE = 0.99
 """Quantile of the distances between training samples beyond which a sample is outside of them."""
 REFERENCE = 4000
 """Training samples to which distances are measured."""
+NUMBERS = 2_000_000
+"""Random numbers of permutations that are held at a time."""
 
 
-def feature_test(features: Floats, trusted: int, seed: int, labels: Ints | None = None) -> float:
+def feature_test(
+    features: Floats,
+    trusted: int,
+    seed: int,
+    labels: Ints | None = None,
+    permutations: int = PERMUTATIONS,
+) -> float:
     """P-value of the maximum mean discrepancy between the inputs, p(x).
 
     MMD² = ‖mean φ(train) − mean φ(trusted)‖² (Gretton et al. 2012). With `labels` the samples
@@ -31,43 +39,32 @@ def feature_test(features: Floats, trusted: int, seed: int, labels: Ints | None 
         trusted: m.
         seed: Decides the permutations.
         labels: (n + m,), or None.
+        permutations: How many.
     """
-    total = len(features)
     phi = features[:, :MMD_FEATURES].astype(np.float32)
-    groups = [np.arange(total)]
-    if labels is not None:
-        groups = [np.flatnonzero(labels == label) for label in np.unique(labels[-trusted:])]
     generator = numpy_generator(seed, "feature test")
-    difference, others = np.zeros(phi.shape[1]), np.zeros((PERMUTATIONS, phi.shape[1]))
-    for group in groups:
-        m, sums = int((group >= total - trusted).sum()), phi[group].sum(0)
-        if m == len(group):
-            continue
-
-        def apart(
-            chosen: Floats, m: int = m, n: int = len(group) - m, sums: Floats = sums
-        ) -> Floats:
-            return m * ((sums - chosen) / n - chosen / m)
-
-        difference += apart(phi[group[group >= total - trusted]].sum(0))
-        for turn in range(PERMUTATIONS):
-            others[turn] += apart(phi[generator.choice(group, m, replace=False)].sum(0))
-    return _p_value(float(np.square(difference).sum()), np.square(others).sum(1))
+    groups = np.zeros(len(phi), np.int64) if labels is None else labels
+    found, others = _differences(phi, groups, trusted, generator, permutations)
+    return _p_value(float(np.square(found).sum()), np.square(others).sum(1))
 
 
-def label_test(train: Ints, trusted: Ints, seed: int) -> float:
+def label_test(train: Ints, trusted: Ints, seed: int, permutations: int = PERMUTATIONS) -> float:
     """P-value of a difference between the class counts (k,) of both, by Pearson's statistic."""
     pooled = train + trusted
     expected = np.maximum(pooled * (trusted.sum() / pooled.sum()), 1e-12)
     generator = numpy_generator(seed, "label test")
-    draws = generator.multivariate_hypergeometric(pooled, int(trusted.sum()), PERMUTATIONS)
+    draws = generator.multivariate_hypergeometric(pooled, int(trusted.sum()), permutations)
     others = (np.square(draws - expected) / expected).sum(1)
     return _p_value(float((np.square(trusted - expected) / expected).sum()), others)
 
 
-def loss_test(losses: Floats, labels: Ints, trusted: int, seed: int) -> float:
-    """P-value of training labels fitting their inputs worse than trusted ones, given the class.
+def loss_test(
+    losses: Floats, labels: Ints, trusted: int, seed: int, permutations: int = PERMUTATIONS
+) -> tuple[float, float]:
+    """P-values of training labels fitting worse, and better, than trusted ones, given the class.
 
+    Labels that are wrong at random fit worse. Errors that follow from the inputs, as those of rules
+    and people do, are learned as if they were right: then it is the trusted labels that fit worse.
     The statistic is the mean over trusted samples of their class's mean training loss less
     their own loss. Samples are permuted within each class, so that other class shares alone
     do not count.
@@ -78,24 +75,12 @@ def loss_test(losses: Floats, labels: Ints, trusted: int, seed: int) -> float:
         labels: (n + m,) the given labels.
         trusted: m.
         seed: Decides the permutations.
+        permutations: How many.
     """
     generator = numpy_generator(seed, "loss test")
-    is_trusted = np.arange(len(losses)) >= len(losses) - trusted
-    found, others = 0.0, np.zeros(PERMUTATIONS)
-    for label in np.unique(labels[is_trusted]):
-        own = losses[labels == label]
-        m = int((is_trusted & (labels == label)).sum())
-        n = len(own) - m
-        if not n:
-            continue
-        # m times the difference of means is (Σ own − Σ chosen)·m/n − Σ chosen.
-        chosen = np.array(
-            [own[generator.choice(len(own), m, replace=False)].sum() for _ in range(PERMUTATIONS)]
-        )
-        others += (own.sum() - chosen) * m / n - chosen
-        mine = float(losses[is_trusted & (labels == label)].sum())
-        found += (own.sum() - mine) * m / n - mine
-    return _p_value(found, others)
+    found, others = _differences(losses[:, None], labels, trusted, generator, permutations)
+    value = float(found[0])
+    return _p_value(value, others[:, 0]), _p_value(-value, -others[:, 0])
 
 
 def holm(p_values: dict[str, float]) -> dict[str, float]:
@@ -148,6 +133,40 @@ def wilson(share: float, n: int) -> tuple[float, float]:
     return max(0.0, float(centre - half)), min(1.0, float(centre + half))
 
 
+def _differences(
+    values: NDArray[np.floating],
+    groups: Ints,
+    trusted: int,
+    generator: np.random.Generator,
+    permutations: int,
+) -> tuple[Floats, Floats]:
+    """Σ over groups of m (mean of training − mean of trusted values): (d,), and permuted (p, d).
+
+    A group's share is (m/n) Σ own − (m/n + 1) Σ chosen, m being its trusted samples and n the
+    others. Which m are called trusted is permuted within each group.
+    """
+    is_trusted = np.arange(len(values)) >= len(values) - trusted
+    sizes = np.bincount(groups)
+    m = np.bincount(groups, is_trusted, len(sizes))
+    rows = np.flatnonzero((m[groups] > 0) & (m[groups] < sizes[groups]))
+    values, groups, is_trusted = values[rows], groups[rows], is_trusted[rows]
+    factor = np.divide(m, sizes - m, out=np.zeros(len(m)), where=sizes > m)[groups, None]
+    total, own = (factor * values).sum(0), ((factor + 1) * values).astype(values.dtype)
+    # Sorted by group, the first m of each are those that are called trusted.
+    sizes = np.where((m > 0) & (m < sizes), sizes, 0)
+    rank = np.arange(len(rows)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    first = rank < np.repeat(m, sizes)
+    others = np.empty((permutations, values.shape[1]))
+    part = max(1, NUMBERS // max(1, len(rows)))
+    for start in range(0, permutations, part):
+        turns = min(part, permutations - start)
+        order = np.argsort(generator.random((turns, len(rows))) + groups, axis=1)[:, first]
+        chosen = np.zeros((turns, len(rows)), values.dtype)
+        np.put_along_axis(chosen, order, 1, axis=1)
+        others[start : start + turns] = total - chosen @ own
+    return total - is_trusted.astype(values.dtype) @ own, others
+
+
 def _nearest(points: Floats, reference: Floats) -> Floats:
     """(n,) squared distance of each point to the nearest reference point."""
     squares = np.square(reference).sum(1)
@@ -159,6 +178,6 @@ def _nearest(points: Floats, reference: Floats) -> Floats:
 
 
 def _p_value(found: float, others: Floats) -> float:
-    # Rounding must not make a tie a difference.
-    slack = 1e-9 * max(1.0, abs(found))
+    # Rounding (of sums in float32) must not make a tie a difference.
+    slack = 1e-6 * max(abs(found), float(np.abs(others).max(initial=0.0)))
     return (1 + int((others >= found - slack).sum())) / (1 + len(others))

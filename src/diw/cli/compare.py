@@ -146,7 +146,7 @@ def _run(specs: Sequence[RunSpec], folder: Path, options: Options) -> None:
 def _report(base: RunSpec, runs: list[Run], folder: Path, options: Options) -> None:
     from functools import cache
 
-    from diw.auditing.audits import own_audit
+    from diw.auditing.run import own_audit
     from diw.pages import show
     from diw.reports.comparison import compare_runs, compare_table
     from diw.reports.learners import keep_learners, learners_table
@@ -217,7 +217,7 @@ def _learners(
             if trial.method not in CONTROLS and (weights := settled_weights(trial.run)) is not None
         }
         audits = {label: audit(trials[label].run) for label in learned}
-        suspects = {label: one.droppable for label, one in audits.items() if one is not None}
+        suspects = {label: one.suspected for label, one in audits.items() if one is not None}
         split = load_split(next(iter(trials.values())).run.spec)
         for name, score in learner_scores(split, learned, seed, suspects).items():
             found.setdefault(name, {})[seed] = score

@@ -1,6 +1,7 @@
 """`diw diagnose`: which shift separates training from trusted data?"""
 
 from pathlib import Path
+from shlex import quote
 
 import click
 
@@ -63,6 +64,18 @@ def diagnose(shift: str, seed: int, source: Data, reading: Reading, results: Res
     click.echo("\n" + "\n".join(facts(found)) + "\n")
     if len(found.classes) <= MANY:
         show(ratios_table(found))
-        click.echo("\nWhich labels were given for which classes, in per cent:\n")
-        show(transitions_table(found))
+        if found.share_known:
+            click.echo("\nWhich labels were given for which classes, in per cent:\n")
+            show(transitions_table(found))
+    method, _, setting = found.method.partition(" with ")
+    given = {
+        "data": source.data,
+        "label": source.label,
+        "trusted": source.trusted,
+        "shift": None if shift == "none" else shift,
+        "method": method,
+        "set": setting,
+    }
+    flags = [f"--{name} {quote(value)}" for name, value in given.items() if value]
+    click.echo(f"\nNext:\n  diw train {' '.join(flags)} --out model")
     results.write(found.as_json())

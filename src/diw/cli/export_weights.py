@@ -32,7 +32,7 @@ def export_weights(run: Path, out: Path, network: Network, results: Results) -> 
 
     import numpy as np
 
-    from diw.auditing.audits import audit
+    from diw.auditing.run import audit_run
     from diw.experiments.exporting import training_rows
     from diw.files import plain_text
     from diw.outputs import creating
@@ -46,7 +46,7 @@ def export_weights(run: Path, out: Path, network: Network, results: Results) -> 
     if not len(found.ledger()):
         raise UsageError(f"{found.folder}: {found.spec.method} trains on trusted rows alone")
     weights = settled_weights(found)
-    suspects = audit(found, **network.given).droppable
+    suspects = audit_run(found, **network.given).suspected
     count = 0
     with (
         creating(out, force=results.force) as new,

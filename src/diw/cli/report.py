@@ -76,8 +76,8 @@ def check_runs(runs: tuple[Path, ...]) -> None:
 
 
 def _report(runs: tuple[Path, ...], page: Path, samples: bool, results: Results) -> None:
-    from diw.auditing.audits import own_audit
     from diw.auditing.page import FILES
+    from diw.auditing.run import own_audit
     from diw.pages import show
     from diw.reports.comparison import compare_runs, compare_table, shared_entries
     from diw.reports.learners import kept_learners, learners_table

@@ -10,12 +10,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from diw.labels.transitions import Bools, Floats, Ints
+from diw.labels.transitions import TINY, Bools, Floats, Ints
 from diw.seeding import numpy_generator
 
 FEATURES = 600
 """Random Fourier features: an image or row becomes so many numbers."""
+LIMIT = 5.0
+"""Cells of a table count as at most so many deviations."""
 COMPONENTS = 60
 """Principal components before that; the rest is mostly noise."""
 FITTED_ON = 3000
@@ -54,17 +57,28 @@ class Embedding:
     axes: Floats
     directions: Floats
     phases: Floats
+    limit: float
 
     @classmethod
-    def fit(cls, vectors: Floats, seed: int) -> "Embedding":
-        """Choose components and width by some of these vectors (n, d)."""
+    def fit(cls, vectors: Floats, seed: int, *, columns: bool = False) -> "Embedding":
+        """Choose components and width by some of these vectors (n, d).
+
+        Args:
+            vectors: The rows.
+            seed: Decides which of them are looked at, and the features.
+            columns: Whether they are rows of a table, whose columns have units of their own, and
+                cells that are absurd; pixels of images have the same unit.
+        """
         generator = numpy_generator(seed, "embedding")
-        some = generator.permutation(len(vectors))[:FITTED_ON]
-        mean, scale = vectors[some].mean(0), vectors[some].std(0)
-        # Image borders are nearly constant: divided by a tiny deviation they would drown the rest.
-        scale = np.maximum(scale, 0.1 * float(scale.max(initial=0.0)))
+        some = vectors[generator.permutation(len(vectors))[:FITTED_ON]]
+        mean, scale = _robust_scale(some) if columns else (some.mean(0), some.std(0))
+        limit = LIMIT if columns else np.inf
+        if not columns:
+            # Image borders are nearly constant: divided by a tiny deviation they would drown the
+            # rest.
+            scale = np.maximum(scale, 0.1 * float(scale.max(initial=0.0)))
         scale[scale == 0] = 1.0
-        centred = (vectors[some] - mean) / scale
+        centred = np.clip((some - mean) / scale, -limit, limit)
         _, axes = np.linalg.eigh(centred.T @ centred)
         axes = axes[:, ::-1][:, :COMPONENTS]
         seen = centred @ axes
@@ -72,26 +86,17 @@ class Embedding:
         distances = np.linalg.norm(seen[first] - seen[second], axis=1)
         width = float(np.median(distances[distances > 0])) if (distances > 0).any() else 1.0
         directions = generator.normal(size=(axes.shape[1], FEATURES)) / width
-        return cls(mean, scale, axes, directions, generator.uniform(0, 2 * np.pi, FEATURES))
+        phases = generator.uniform(0, 2 * np.pi, FEATURES)
+        return cls(mean, scale, axes, directions, phases, limit)
 
     def components(self, vectors: Floats) -> Floats:
         """Z (n, 60) of vectors (n, d)."""
-        return ((vectors - self.mean) / self.scale) @ self.axes
+        standard = (vectors - self.mean) / self.scale
+        return np.clip(standard, -self.limit, self.limit) @ self.axes
 
     def features(self, components: Floats) -> Floats:
         """φ (n, 600) of components (n, 60)."""
         return np.sqrt(2 / FEATURES) * np.cos(components @ self.directions + self.phases)
-
-
-def embed(vectors: Floats, seed: int) -> tuple[Floats, Floats]:
-    """Components z (n, 60) and features φ (n, 600) of vectors (n, d).
-
-    All samples are treated alike, training and trusted ones, so that tests by permutation are
-    exact.
-    """
-    embedding = Embedding.fit(vectors, seed)
-    components = embedding.components(vectors)
-    return components, embedding.features(components)
 
 
 class CrossFit:
@@ -168,14 +173,14 @@ def cross_fit(features: Floats, labels: Ints, k: int, seed: int) -> Floats:
 
 def second_opinion(
     vectors: Vectors,
-    sample: Ints,
+    embedding: Embedding,
     labels: Ints,
     k: int,
     history: Floats,
     trusted: Bools,
     seed: int,
-) -> tuple[Floats, float]:
-    """(n,) the probability of each given label, from a fit without the sample, and its share.
+) -> tuple[NDArray[np.float32], float]:
+    """(n, k) probabilities of the classes, from a fit without the sample, and their share.
 
     The history of a sample is that of one network, which was trained on it. On tables a linear
     model is often the better judge, and any model that is fitted without a sample has not learned
@@ -186,17 +191,16 @@ def second_opinion(
 
     Args:
         vectors: Gives the training samples of some rows.
-        sample: Rows that decide the embedding.
+        embedding: Makes components and features of them.
         labels: (n,) the given labels.
         k: Number of classes.
         history: (n,) the score of their history.
         trusted: (n,) which of them are trusted.
-        seed: Decides folds and random features.
+        seed: Decides folds.
     """
     n = len(labels)
     intact = np.square((1 - history) / max(float((1 - history).max()), 1e-12))
     weights = intact * np.where(trusted, TRUSTED, 1.0)
-    embedding = Embedding.fit(vectors(sample), seed)
     parts = [slice(start, min(start + PART, n)) for start in range(0, n, PART)]
 
     def designs(part: slice) -> tuple[Floats, Floats]:
@@ -209,14 +213,25 @@ def second_opinion(
             fit.add(part, features, labels[part], weights[part])
     for fit in fits:
         fit.solve(OPINION_RIDGE)
-    given, agreement = np.empty((2, n)), np.zeros(2)
+    found, agreement = np.empty((2, n, k), np.float32), np.zeros(2)
     for part in parts:
         for which, (fit, features) in enumerate(zip(fits, designs(part), strict=True)):
-            predicted = fit.predict(part, features)
-            given[which, part] = predicted[np.arange(len(predicted)), labels[part]]
-            agreement[which] += intact[part] @ (predicted.argmax(1) == labels[part])
+            found[which, part] = fit.predict(part, features)
+            agreement[which] += intact[part] @ (found[which, part].argmax(1) == labels[part])
     best = int(agreement.argmax())
-    return given[best], SHARES[best]
+    return found[best], SHARES[best]
+
+
+def _robust_scale(vectors: Floats) -> tuple[Floats, Floats]:
+    """The median of each column (d,), and the deviation of a normal one with its quartiles.
+
+    A few absurd cells decide nothing then. Where the quartiles coincide, it is the standard
+    deviation.
+    """
+    low, centre, high = np.quantile(vectors, (0.25, 0.5, 0.75), axis=0)
+    largest = np.maximum(np.abs(vectors - centre).max(axis=0), TINY)
+    spread = largest * ((vectors - centre) / largest).std(axis=0)
+    return centre, np.where(high > low, (high - low) / 1.349, spread)
 
 
 def _wide(features: Floats) -> Floats:

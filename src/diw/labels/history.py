@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from diw.errors import UsageError
-from diw.labels.transitions import Floats, Ints
+from diw.labels.transitions import TINY, Bools, Floats, Ints
 
 POWER = 0.3
 SUSPECT = 0.5
@@ -21,6 +21,8 @@ SUSPECT = 0.5
 def loss_scores(losses: ArrayLike, kept: int | None = None) -> Floats:
     """(n,) 1 − mean over epochs of exp(−0.3 ℓ), in [0, 1): high where a label looks wrong.
 
+    A sample that was never seen has the score zero, below all others: nothing speaks against it.
+
     Args:
         losses: (epochs, n) cross entropies of the given labels; NaN where a sample was not seen.
         kept: The epoch, from 1, that was kept for its held-out trusted loss, if one was. After
@@ -29,7 +31,8 @@ def loss_scores(losses: ArrayLike, kept: int | None = None) -> Floats:
     values = _by_epoch("losses", losses)
     if kept is not None:
         values = values[: max(kept, -(-len(values) // 3))]
-    return 1 - _mean(np.exp(-POWER * np.maximum(values, 0)))
+    scores = 1 - _mean(np.exp(-POWER * np.maximum(values, 0)), empty=1.0)
+    return _unseen_last(scores, values)
 
 
 def with_opinion(scores: Floats, probability: Floats, share: float) -> Floats:
@@ -51,7 +54,7 @@ def weight_scores(weights: ArrayLike) -> Floats:
     Args:
         weights: (epochs, n) or (n,); NaN where a sample was not seen.
     """
-    return 1 / (1 + mean_weights(weights))
+    return _unseen_last(1 / (1 + mean_weights(weights)), np.atleast_2d(weights))
 
 
 def mean_weights(weights: ArrayLike, window: int = 10) -> Floats:
@@ -63,10 +66,11 @@ def mean_weights(weights: ArrayLike, window: int = 10) -> Floats:
     """
     values = np.atleast_2d(np.asarray(weights, np.float64))
     values = _by_epoch("weights", values)
-    telling = [row for row in values if np.nanmax(row) > np.nanmin(row)][-window:]
+    seen = [row[np.isfinite(row)] for row in values]
+    telling = [row for row, own in zip(values, seen, strict=True) if own.size and np.ptp(own) > 0]
     if not telling:
         return np.ones(values.shape[1])
-    return _mean(np.array(telling), empty=1.0)
+    return _mean(np.array(telling[-window:]), empty=1.0)
 
 
 def suggest(probabilities: NDArray[np.floating], labels: Ints) -> tuple[Ints, Floats]:
@@ -83,12 +87,35 @@ def suggest(probabilities: NDArray[np.floating], labels: Ints) -> tuple[Ints, Fl
     return best, others[rows, best]
 
 
-def _mean(values: Floats, empty: float = 0.0) -> Floats:
+def suspected(scores: Floats, ranked: Bools | None = None, share: float | None = None) -> Bools:
+    """(n,) which samples are suspects: more probably wrong than right.
+
+    A score is no probability. Where the share of wrong labels is known, one half is put where as
+    many scores are above it as labels are wrong; where it is not, scores are taken as they are.
+
+    Args:
+        scores: (n,)
+        ranked: (n,) which samples the share is of; None: all.
+        share: The share of wrong labels among these; None or NaN where it is not known.
+    """
+    if share is None or not np.isfinite(share):
+        return scores > 0.5
+    among = np.sort(scores if ranked is None else scores[ranked])
+    wrong = min(round(share * len(among)), len(among))
+    return scores >= among[-wrong] if wrong else np.zeros(len(scores), bool)
+
+
+def _mean(values: Floats, empty: float) -> Floats:
     """(n,) means over the rows that are not NaN; `empty` where all are."""
     seen = np.isfinite(values)
     counts = seen.sum(0)
     totals = np.where(seen, values, 0.0).sum(0)
     return np.divide(totals, counts, out=np.full(counts.shape, empty), where=counts > 0)
+
+
+def _unseen_last(scores: Floats, values: ArrayLike) -> Floats:
+    seen = ~np.isnan(np.asarray(values, np.float64)).all(axis=0)
+    return np.where(seen, np.maximum(scores, TINY), 0.0)
 
 
 def _by_epoch(name: str, values: ArrayLike) -> Floats:

@@ -43,6 +43,8 @@ LEAST_INFORMATION = 0.04
 RIDGE = 0.003
 """Relative to the mean eigenvalue of JJᵀ: a class with few trusted samples decides nothing."""
 BOOTSTRAPS = 200
+MANY, FEW_BOOTSTRAPS = 100, 20
+"""With more classes than that a bootstrap takes long, and such a share is hardly known."""
 TINY = 1e-12
 
 
@@ -228,7 +230,7 @@ def estimate_noise(
     joint = _joint(members.T @ q / n, q_trusted, labels_trusted)
     found = 1 - float(np.trace(joint))
     shares: list[float] = []
-    for _ in range(BOOTSTRAPS):
+    for _ in range(BOOTSTRAPS if k <= MANY else FEW_BOOTSTRAPS):
         rows = generator.integers(0, len(q_trusted), len(q_trusted))
         times = np.bincount(generator.integers(0, n, n), minlength=n)
         drawn = members.T @ (times[:, None] * q) / n
@@ -245,7 +247,7 @@ def _joint(M: Floats, q: Floats, labels: Ints) -> Floats:
     RᵀJ = M is solved by ridge regression towards no wrong labels.
     """
     k = len(M)
-    J = np.eye(k)[labels].T @ q / len(q)
+    J = csr_array((np.ones(len(q)), (labels, np.arange(len(q)))), shape=(k, len(q))) @ q / len(q)
     share = J.sum(1)
     square = J @ J.T
     ridge = RIDGE * np.trace(square) / k

@@ -1,0 +1,189 @@
+"""The audit of a run: the history of its training, and a classifier that has not seen the label."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from diw.auditing.diagnosis import diagnose_rows
+from diw.auditing.probabilities import judge
+from diw.auditing.result import Audit
+from diw.auditing.rows import as_vectors, pooled_data
+from diw.auditing.samples import of_run
+from diw.auditing.verified import place_verified, read_verified
+from diw.data import Dataset
+from diw.data.dataset import JoinedInputs
+from diw.data.split import Split
+from diw.errors import UsageError
+from diw.experiments.exporting import check_files
+from diw.experiments.places import is_own
+from diw.experiments.sources import load_split, training_places
+from diw.labels import Evidence, Share, verified_log_p
+from diw.labels.crossfit import Embedding, second_opinion
+from diw.labels.evidence import draw_folds
+from diw.labels.history import (
+    loss_scores,
+    mean_weights,
+    suggest,
+    suspected,
+    weight_scores,
+    with_opinion,
+)
+from diw.labels.transitions import TINY, Floats, Ints
+from diw.labels.trusted import check_trusted
+from diw.predict import Predictor
+from diw.runs import Run
+from diw.runs.selection import chosen_epoch
+
+VERIFY = (
+    "Estimated from trusted samples, as if errors followed from the class alone: verified rows of "
+    "the training data would tell more (diw audit --verified)."
+)
+
+
+def own_audit(run: Run | None) -> Audit | None:
+    """The audit of a run on the user's own data, for pages; None where there is nothing to audit.
+
+    That is so for data sets with a name, data that are not here any more, and a network that would
+    have to be imported.
+    """
+    if run is None or not is_own(run.spec.data):
+        return None
+    try:
+        return audit_run(run)
+    except UsageError:
+        return None
+
+
+def audit_run(
+    run: Run,
+    verified: Mapping[Any, Any] | Path | None = None,
+    *,
+    device: str = "cpu",
+    model: str | None = None,
+    trust_model: bool = False,
+) -> Audit:
+    """The audit of a run; arguments as for `diw.audit`, where `verified` may be a file."""
+    predictor = Predictor.load(run, device, model=model, trust_model=trust_model)
+    ledger, losses = run.ledger(), run.losses()
+    if not len(ledger):
+        raise UsageError(f"{run.folder}: {run.spec.method} trains on trusted rows alone")
+    check_files(run)
+    split, seed = load_split(run.spec), run.spec.seed
+    n, labels, classes = len(split.train), split.train.targets.numpy(), split.train.classes
+    if ledger.shape[1] != n:
+        raise UsageError(f"{run.folder}: its weights are not of these {n:,} rows; train it again")
+    if not len(losses) and not run.metrics()[-1].get("weighted"):
+        raise UsageError(f"{run.folder}: has neither losses nor weights that differ")
+    trusted = np.zeros(n, bool)
+    trusted[split.trusted_places.numpy()] = True
+    diagnosis, embedding = diagnose_rows(pooled_data(*_apart(split), seed), seed)
+    kept = chosen_epoch(run.metrics())
+    history = loss_scores(losses, kept) if len(losses) else weight_scores(ledger)
+    opinion, share = second_opinion(
+        lambda rows: as_vectors(split.train, rows),
+        embedding,
+        labels,
+        len(classes),
+        history,
+        trusted,
+        seed,
+    )
+    score = with_opinion(history, opinion[np.arange(n), labels].astype(float), share)
+    predicted = np.concatenate(list(predictor.probabilities(split.train.inputs)))
+    facts: dict[str, Any] = {
+        "places": training_places(run.spec),
+        "diagnosis": diagnosis,
+        "flipped": None if split.flipped is None else split.flipped.numpy(),
+        "origin": of_run(run),
+    }
+    if verified is not None:
+        log_p = np.log(_as_table(score, predicted, labels))
+        evidence = _verified(verified, log_p, split, facts["places"], embedding, seed)
+        return judge(evidence, classes, known=trusted, seed=seed, **facts)
+    suggested, probability = suggest(predicted, labels)
+    noise = diagnosis.noise
+    return Audit(
+        labels=labels,
+        suggested=suggested,
+        probability=probability,
+        score=score,
+        suspected=suspected(score, ~trusted, noise.share) & ~trusted,
+        weight=mean_weights(ledger),
+        trusted=trusted,
+        classes=classes,
+        wrong=Share(noise.share, noise.low, noise.high) if diagnosis.share_known else None,
+        doubtful=_doubtful(np.flatnonzero(trusted), opinion[trusted].astype(float), labels),
+        notes=(VERIFY,),
+        **facts,
+    )
+
+
+def _apart(split: Split) -> tuple[Dataset, Dataset]:
+    """The training rows that are not trusted, and the trusted ones.
+
+    Trusted rows that were held out to choose the epoch are trusted rows, too.
+    """
+    others = torch.ones(len(split.train), dtype=torch.bool)
+    others[split.trusted_places] = False
+    trusted = split.trusted
+    if split.selection is not None:
+        trusted = Dataset(
+            JoinedInputs(trusted.inputs, split.selection.inputs),
+            torch.cat([trusted.targets, split.selection.targets]),
+            trusted.classes,
+        )
+    return split.train.subset(torch.nonzero(others).flatten()), trusted
+
+
+def _doubtful(places: Ints, opinion: Floats, labels: Ints) -> Ints:
+    """Trusted rows with labels that are probably wrong, the worst first.
+
+    An improbable label is first blamed on the classifier: see `diw.labels.trusted`.
+    """
+    if not len(places):
+        return places
+    check = check_trusted(np.log(np.maximum(opinion, TINY)), labels[places])
+    worst = np.argsort(-check.wrong, kind="stable")
+    return places[worst[check.wrong[worst] > 0.5]] if check.enough else places[:0]
+
+
+def _as_table(score: Floats, predicted: NDArray[np.floating], labels: Ints) -> Floats:
+    """(n, k) probabilities: of the given label one less its score, of others as predicted."""
+    rows = np.arange(len(labels))
+    table = np.maximum(np.asarray(predicted, np.float64), TINY)
+    table[rows, labels] = 0.0
+    table *= (score / table.sum(axis=1))[:, None]
+    table[rows, labels] = 1 - score
+    return np.maximum(table, TINY)
+
+
+def _verified(
+    verified: Mapping[Any, Any] | Path,
+    log_p: Floats,
+    split: Split,
+    places: list[Any],
+    embedding: Embedding,
+    seed: int,
+) -> Evidence:
+    """What verified rows of the training data say, and a small model of them alone."""
+    labels, classes, drawn = split.train.targets.numpy(), split.train.classes, None
+    if isinstance(verified, Path):
+        rows, right, drawn = read_verified(verified, places, classes, labels)
+    else:
+        place_of: dict[Any, int] = {}
+        for place, one in enumerate(places):
+            place_of.setdefault(one.file if one.row is None else one.row, place)
+        rows, right = place_verified(verified, place_of, classes)
+    fold = draw_folds(len(rows), seed)
+    components = np.concatenate(
+        [
+            embedding.components(as_vectors(split.train, part))
+            for part in np.array_split(np.arange(len(labels)), len(labels) // 4096 + 1)
+        ]
+    )
+    voices = verified_log_p(components, rows, right, fold, len(classes))
+    return Evidence(log_p, labels, rows, right, drawn=drawn, fold=fold, log_v=voices)
