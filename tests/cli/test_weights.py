@@ -268,8 +268,7 @@ def test_a_cluster_with_a_killed_worker_gives_what_one_process_gives(
     """A real scheduler and two workers, of which one is killed while it works."""
     from diw.data.streams import find_parts, with_places
     from diw.experiments.cluster import spread_on_cluster
-    from diw.matching import Options
-    from diw.matching.streamed import kmm_in_parts, one_by_one
+    from diw.matching import kmm_blocks
 
     monkeypatch.setattr("diw.data.streams.PART_VALUES", 20_000)
     generator = np.random.default_rng(0)
@@ -288,9 +287,9 @@ def test_a_cluster_with_a_killed_worker_gives_what_one_process_gives(
                 threading.Timer(0.02, victim.kill).start()
             return spread(function, parts, *arguments)
 
-        for name, way in (("one", one_by_one), ("cluster", killing)):
+        for name, way in (("one", map), ("cluster", killing)):
             parts = with_places(find_parts(tmp_path / "train.npy"), tmp_path / f"{name}.npy")
-            found[name] = kmm_in_parts(parts, trusted, Options(), way)
+            found[name] = kmm_blocks(parts, trusted, map=way)
     assert victim.wait(10) == -9
     assert found["cluster"].objective == pytest.approx(found["one"].objective, rel=1e-10)
     ours, theirs = (np.load(tmp_path / f"{name}.npy") for name in found)

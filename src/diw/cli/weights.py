@@ -223,8 +223,7 @@ def _in_parts(
     import numpy as np
 
     from diw.data.streams import find_parts, moments_of, standardised, with_places
-    from diw.matching import Options
-    from diw.matching.streamed import kmm_in_parts, one_by_one
+    from diw.matching import kmm_blocks
     from diw.outputs import creating
 
     if out.suffix.lower() != ".npy":
@@ -235,7 +234,7 @@ def _in_parts(
     if parts[0].columns != theirs[0].columns:
         raise UsageError(f"{trusted}: has other columns than {train}, or in another order")
     with ExitStack() as stack:
-        spread = one_by_one
+        spread = map
         if scheduler is not None:
             from diw.experiments.cluster import spread_on_cluster
 
@@ -244,14 +243,14 @@ def _in_parts(
         parts = with_places(parts, temporary)
         values = np.concatenate([part.read() for part in theirs])
         if values.ndim == 2 and not raw:
-            parts, shift, factor = standardised(parts, spread(moments_of, parts))
+            parts, shift, factor = standardised(parts, list(spread(moments_of, parts)))
             if len(shift) != values.shape[1]:
                 raise UsageError(
                     f"{trusted}: {values.shape[1]} columns, but {train} has {len(shift)}"
                 )
             values = (values - shift) * factor
         try:
-            found = kmm_in_parts(parts, values, Options(**settings), spread)
+            found = kmm_blocks(parts, values, map=spread, **settings)
         except ValueError as error:
             raise UsageError(str(error)) from None
     return {**asdict(found), "trusted_rows": len(values)}

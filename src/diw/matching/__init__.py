@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from diw.matching.blocks import Block, BlockMatch, kmm_blocks
 from diw.matching.deprecated import old_class, old_function
 from diw.matching.estimators import KMM, Estimator
 from diw.matching.isotonic import Isotonic
@@ -15,6 +16,8 @@ from diw.matching.ulsif import ULSIF
 __all__ = [
     "KMM",
     "ULSIF",
+    "Block",
+    "BlockMatch",
     "Chi2",
     "Entropy",
     "Estimator",
@@ -27,6 +30,7 @@ __all__ = [
     "Solver",
     "kmm",
     "kmm_batch",
+    "kmm_blocks",
 ]
 
 

@@ -118,8 +118,7 @@ def certify(
             kept = gram.left * w
             objective += 0.5 * float(kept @ w)
             left_out += math.sqrt(float(kept @ kept))
-    rounded = math.sqrt(n) * (each * (total + n) + 8 * EPSILON * scale)
-    delta = math.sqrt(float(residual @ residual)) + left_out + rounded
+    delta = math.sqrt(float(residual @ residual)) + left_out
     band = min(abs(total - problem.low), abs(total - problem.high))
     violations = (
         0.0, -float(w.min()), float(w.max()) - problem.bound,
@@ -145,9 +144,27 @@ def certify(
         dual_residual=dual_residual,
         complementarity=complementarity,
         trace_error=trace / n,
-        error_bound=0.5 * (delta + math.hypot(delta, 2 * math.sqrt(ridge * found.gap))) / ridge,
+        error_bound=distance_bound(delta, each, n, total, scale, ridge, found.gap),
     )
     return match, solved
+
+
+def distance_bound(
+    delta: float, each: float, n: int, total: float, scale: float, ridge: float, gap: float = 0.0
+) -> float:
+    """A bound on ‖w − w*‖₂ (see `certify`), with rounding counted in.
+
+    Args:
+        delta: ‖δ‖ but for rounding.
+        each: The rounding of an entry of K.
+        n: Samples.
+        total: Σw.
+        scale: The size of the gradient's terms.
+        ridge: ω.
+        gap: s·w + t·(B − w).
+    """
+    delta += math.sqrt(n) * (each * (total + n) + 8 * EPSILON * scale)
+    return 0.5 * (delta + math.hypot(delta, 2 * math.sqrt(ridge * gap))) / ridge
 
 
 def settle(solved: bool, failure: str, on_failure: str) -> None:

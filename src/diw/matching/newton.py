@@ -21,11 +21,12 @@ matrix I + V D⁻¹ Vᵀ (Woodbury). It ends near the optimum, never on it: Newt
 last steps.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Protocol, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from diw.matching.gram import (
     FloatArray,
@@ -45,9 +46,86 @@ STOP = 1e-11  # of the interior point, relative to the gradient: then all but a 
 TO_BOUNDARY = 0.995
 
 
+@dataclass(slots=True)
+class Point:
+    """A dual point with what follows from it."""
+
+    y: FloatArray
+    """(r,)"""
+    eta: float
+    """−λ/ω, where λ is the multiplier of the sum."""
+    F: FloatArray
+    """(r,) the optimality conditions hold up to VᵀF."""
+    excess: float
+    """Σw − total."""
+
+
+P = TypeVar("P", bound=Point)
+
+
 @dataclass(frozen=True)
-class System:
-    """One problem on a factor."""
+class Hessian:
+    """ωI + V diag(s) Vᵀ, where s is ω/d of the free weights, and its border along the sum."""
+
+    gram: Callable[[], FloatArray]
+    """(r, r) V diag(s) Vᵀ."""
+    border: Callable[[], FloatArray]
+    """(r,) Vs."""
+    schur: Callable[[FloatArray], float]
+    """Σs − gᵀVs, for g (r,)."""
+
+
+class Dual(Protocol[P]):
+    """The problem as Newton's method sees it: sums over the samples, wherever these are."""
+
+    b: FloatArray
+    ridge: float
+    total: float | None
+
+    @property
+    def size(self) -> int:
+        """The number of samples, n."""
+        ...
+
+    @property
+    def rounding(self) -> float:
+        """A relative residual that another step may, but need not, reduce."""
+        ...
+
+    def point(self, y: FloatArray, eta: float) -> P:
+        """A dual point."""
+        ...
+
+    def moved(self, point: P, dy: FloatArray, deta: float) -> P:
+        """The dual point one step further."""
+        ...
+
+    def hessian(self, point: P) -> Hessian:
+        """The second derivative there."""
+        ...
+
+    def same_piece(self, point: P, before: P) -> bool:
+        """Whether the same weights are free, at 0 and at B."""
+        ...
+
+    def slope(self, point: P, dy: FloatArray, deta: float) -> Callable[[float], float]:
+        """The slope of the dual function along a direction, by the length of the step."""
+        ...
+
+
+@dataclass(slots=True)
+class DualPoint(Point):
+    """A dual point of a problem in memory."""
+
+    u: FloatArray
+    """(n,) the weights before clipping."""
+    w: FloatArray
+    """(n,) the weights."""
+
+
+@dataclass(frozen=True)
+class System(Dual[DualPoint]):
+    """One problem on a factor, in memory."""
 
     V: FloatArray
     """(r, n) factor of the kernel matrix."""
@@ -67,6 +145,11 @@ class System:
         """The number of samples, n."""
         return self.V.shape[1]
 
+    @property
+    def rounding(self) -> float:
+        """Of float64."""
+        return ROUNDING
+
     @cached_property
     def ratio(self) -> FloatArray | None:
         """(n,) ω/d, None where all are 1."""
@@ -79,12 +162,38 @@ class System:
             u += eta
         return u if self.ratio is None else u * self.ratio
 
-    def point(self, y: FloatArray, eta: float, u: FloatArray | None = None) -> "DualPoint":
+    def point(self, y: FloatArray, eta: float, u: FloatArray | None = None) -> DualPoint:
         """A dual point with what follows from it; `u` for a caller that has it."""
         u = self.image(y, eta) if u is None else u
         w = clip(u, self.bound)
         excess = 0.0 if self.total is None else float(w.sum()) - self.total
-        return DualPoint(y, eta, u, w, self.ridge * y - self.b + self.V @ w, excess)
+        return DualPoint(y, eta, self.ridge * y - self.b + self.V @ w, excess, u, w)
+
+    def moved(self, point: DualPoint, dy: FloatArray, deta: float) -> DualPoint:
+        """The dual point one step further."""
+        return self.point(point.y + dy, point.eta + deta, point.u + self.image(dy, deta))
+
+    def hessian(self, point: DualPoint) -> Hessian:
+        """The second derivative at a dual point."""
+        V, s = self.V, (point.w == point.u).astype(np.float64)
+        if self.ratio is not None:
+            s *= self.ratio
+        return Hessian(
+            lambda: weighted_gram(V, s), lambda: V @ s, lambda g: float((1.0 - g @ V) @ s)
+        )
+
+    def same_piece(self, point: DualPoint, before: DualPoint) -> bool:
+        """Whether the same weights are free, at 0 and at B."""
+        now, then, bound = point.u, before.u, self.bound
+        return np.array_equal(now > 0, then > 0) and np.array_equal(now < bound, then < bound)
+
+    def slope(self, point: DualPoint, dy: FloatArray, deta: float) -> Callable[[float], float]:
+        """The slope of the dual function along a direction, by the length of the step."""
+        du = self.image(dy, deta)
+        plain = du if self.ratio is None else du / self.ratio
+        constant = float((self.ridge * point.y - self.b) @ dy) - deta * (self.total or 0.0)
+        growth = self.ridge * float(dy @ dy)
+        return lambda t: constant + t * growth + float(plain @ clip(point.u + t * du, self.bound))
 
     def thinned(self, stride: int) -> "System":
         """Every `stride`-th sample, scaled so that the dual solution stays close."""
@@ -112,71 +221,42 @@ class System:
         return apply
 
 
-@dataclass(slots=True)
-class DualPoint:
-    """A dual point with what follows from it."""
-
-    y: FloatArray
-    """(r,)"""
-    eta: float
-    """−λ/ω, where λ is the multiplier of the sum."""
-    u: FloatArray
-    """(n,) the weights before clipping."""
-    w: FloatArray
-    """(n,) the weights."""
-    F: FloatArray
-    """(r,) the optimality conditions hold up to VᵀF."""
-    excess: float
-    """Σw − total."""
-
-
-def newton(system: System, point: DualPoint, max_iterations: int) -> tuple[DualPoint, int, bool]:
+def newton(system: Dual[P], point: P, max_iterations: int) -> tuple[P, int, bool]:
     """Iterate until the free weights settle.
 
     Returns:
         The last point, the number of steps, and whether the free weights settled.
     """
-    scale = max(magnitude(system.b), 1.0)
-    before, smallest, full, done, iteration = point.u, float("inf"), False, False, 0
+    scale, rounding = max(magnitude(system.b), 1.0), system.rounding
+    before, smallest, full, done, iteration = point, float("inf"), False, False, 0
     for iteration in range(max_iterations + 1):
-        free = point.w == point.u
         size = max(magnitude(point.F), abs(point.excess))
-        if size <= ROUNDING * scale or (full and size >= 0.5 * smallest):
+        if size <= rounding * scale or (full and size >= 0.5 * smallest):
             # A full step that leaves every weight at the bound it was at has solved the
             # problem; what is left is rounding. With many samples some never settle.
-            if size <= 0.1 * ROUNDING * scale or (full and _same_piece(system, point.u, before)):
+            if size <= 0.1 * rounding * scale or (full and system.same_piece(point, before)):
                 done = abs(point.excess) <= 1e-10 * system.size
             if done:
                 break
         smallest = min(size, smallest)
         if iteration == max_iterations:
             break
-        dy, deta = _direction(system, point, free)
-        before = point.u
+        dy, deta = _direction(system, point)
+        before = point
         point, full = _step(system, point, dy, deta)
     return point, iteration, done
 
 
-def _same_piece(system: System, u: FloatArray, before: FloatArray) -> bool:
-    """Whether the same weights are free, at 0 and at B."""
-    bound = system.bound
-    return np.array_equal(u > 0, before > 0) and np.array_equal(u < bound, before < bound)
-
-
-def _direction(
-    system: System, point: DualPoint, free: NDArray[np.bool_]
-) -> tuple[FloatArray, float]:
-    """Newton's direction in y and η: solves with ωI + V diag(s) Vᵀ, s = ω/d of the free weights."""
-    s = free.astype(np.float64)
-    if system.ratio is not None:
-        s *= system.ratio
-    solve = positive_solver(lambda: weighted_gram(system.V, s), system.ridge)
+def _direction(system: Dual[P], point: P) -> tuple[FloatArray, float]:
+    """Newton's direction in y and η."""
+    hessian = system.hessian(point)
+    solve = positive_solver(hessian.gram, system.ridge)
     x = solve(point.F)
     if system.total is None:
         return -x, 0.0
-    h = system.V @ s
+    h = hessian.border()
     g = solve(h)
-    curvature = float((1.0 - g @ system.V) @ s)
+    curvature = hessian.schur(g)
     if not curvature > 0:  # no weight is free, so the sum moves only after a jump of unknown length
         if abs(point.excess) <= 1e-10 * system.size:
             return -x, 0.0
@@ -185,21 +265,18 @@ def _direction(
     return -(x + g * deta), deta
 
 
-def _step(system: System, point: DualPoint, dy: FloatArray, deta: float) -> tuple[DualPoint, bool]:
+def _step(system: Dual[P], point: P, dy: FloatArray, deta: float) -> tuple[P, bool]:
     """Minimise the dual function along a direction; also return whether the step was a full one.
 
     The slope along the direction is an increasing, piecewise linear function of the step length.
     """
-    du = system.image(dy, deta)
     first = float(point.F @ dy) + deta * point.excess
-    ahead = system.point(point.y + dy, point.eta + deta, point.u + du)
+    ahead = system.moved(point, dy, deta)
     slope = float(ahead.F @ dy) + deta * ahead.excess
     enough = LINE_SEARCH * abs(first)
     if abs(slope) <= enough or first >= 0:  # no descent is left but in rounding
         return ahead, True
-    plain = du if system.ratio is None else du / system.ratio
-    constant = float((system.ridge * point.y - system.b) @ dy) - deta * (system.total or 0.0)
-    growth = system.ridge * float(dy @ dy)
+    slope_at = system.slope(point, dy, deta)
     t, low, high, at_low, at_high = 1.0, 0.0, 0.0, first, 0.0
     for _ in range(60):
         if slope < 0:
@@ -208,8 +285,7 @@ def _step(system: System, point: DualPoint, dy: FloatArray, deta: float) -> tupl
             high, at_high = t, slope
         share = at_low / (at_low - at_high) if high else 0.0
         t = low + (high - low) * min(max(share, 0.1), 0.9) if high else 2.0 * t
-        w = clip(point.u + t * du, system.bound)
-        slope = constant + t * growth + float(plain @ w)
+        slope = slope_at(t)
         if abs(slope) <= enough:
             break
     return system.point(point.y + t * dy, point.eta + t * deta), False

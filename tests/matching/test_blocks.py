@@ -6,8 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from diw.errors import MatchingError
-from diw.matching import Options, kmm
-from diw.matching.streamed import kmm_in_parts
+from diw.matching import kmm, kmm_blocks
 
 
 class Kept:
@@ -25,13 +24,13 @@ class Kept:
 
 def in_parts(z, trusted, cuts, **options):
     parts = [Kept(part) for part in np.split(z, cuts) if len(part)]
-    found = kmm_in_parts(parts, trusted, Options(**options))
+    found = kmm_blocks(parts, trusted, **options)
     return found, np.concatenate([part.weights for part in parts])
 
 
 def assert_same(z, trusted, cuts, **options) -> None:
     found, weights = in_parts(z, trusted, cuts, **options)
-    whole = kmm(z, trusted, **options)
+    whole = kmm(z, trusted, **{name: options[name] for name in options if name != "sample"})
     assert found.status == whole.status == "optimal"
     assert found.gamma == pytest.approx(whole.gamma, rel=1e-12)
     assert found.objective == pytest.approx(whole.objective, rel=1e-10)
@@ -58,21 +57,18 @@ def test_losses_in_parts(case) -> None:
     assert_same(z, trusted, [100, 15_000, 15_001], **CASES[case])
 
 
-def test_more_values_than_the_sample_and_one_that_it_misses(monkeypatch) -> None:
-    monkeypatch.setattr("diw.matching.streamed.SAMPLE", 500)
-    monkeypatch.setattr("diw.matching.streamed.WIDTH_SAMPLE", 500)
+def test_more_values_than_the_sample_and_one_that_it_misses() -> None:
     generator = np.random.default_rng(1)
     z, trusted = generator.exponential(1, 30_000), generator.exponential(0.5, 300)
     z[[7, 20_000]] = [40.0, -35.0]
-    assert_same(z, trusted, [10_000, 20_000], gamma=0.05)
+    assert_same(z, trusted, [10_000, 20_000], gamma=0.05, sample=500)
 
 
-def test_newton_finds_its_way_from_a_bad_sample(monkeypatch) -> None:
+def test_newton_finds_its_way_from_a_bad_sample() -> None:
     """A small sample is a poor start: steps are shortened, and the end is the same."""
-    monkeypatch.setattr("diw.matching.streamed.WIDTH_SAMPLE", 300)
     generator = np.random.default_rng(2)
     z, trusted = generator.exponential(1, 20_000), generator.exponential(0.2, 300)
-    assert_same(z, trusted, [5_000], gamma=1.0, bound=3.0)
+    assert_same(z, trusted, [5_000], gamma=1.0, bound=3.0, sample=300)
 
 
 def test_columns_at_a_capped_rank() -> None:
@@ -104,5 +100,5 @@ def test_how_it_is_cut_does_not_matter(cuts, seed) -> None:
 def test_what_is_not_solved_is_said() -> None:
     generator = np.random.default_rng(4)
     z, trusted = generator.exponential(1, 5_000), generator.exponential(0.5, 100)
-    with pytest.raises(MatchingError, match=r"in parts: not solved to tol=1e-300 in"):
+    with pytest.raises(MatchingError, match=r"of blocks: not solved to tol=1e-300 in"):
         in_parts(z, trusted, [], tol=1e-300)
