@@ -14,7 +14,7 @@ import builtins
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import partial, reduce
 from operator import add
 from typing import Any, Protocol
 
@@ -57,7 +57,7 @@ ROUNDS = 6
 CONTINUATION = (1e5, 1e4, 1e3, 1e2, 1e1)
 """Times the ridge, where Newton's method finds no short way without."""
 LENGTHS = np.linspace(0, 1, 33)
-"""Of a step, for which one pass over the blocks gives the slope."""
+"""Of a step: one pass gives the slope for all."""
 
 
 class Block(Protocol):
@@ -222,7 +222,10 @@ class _Matcher:
             left_out += math.sqrt(sums["kept_square"])
         residual = float(np.linalg.norm(point.F))  # ‖V_i‖ ≤ 1, so that |F·V_i| is at most this
         # V is L⁻¹k, of which each row rounds by ε per pivot.
-        far, columns = max(highest["far"], squares(self.trusted)), basis.pivots.shape[1]
+        far, columns = (
+            max(highest["far"], float((self.trusted**2).sum(1).max())),
+            basis.pivots.shape[1],
+        )
         each = rounding(basis.gamma, far, columns) + len(Vw) ** 2 * EPSILON
         total, tol = sums["total"], self.options.tol
         settle(
@@ -262,7 +265,7 @@ class _Rule:
     bound: float
 
     def parts(self, block: Block) -> Iterator[tuple[FloatArray, FloatArray, FloatArray]]:
-        """Some of the values (c, d) at a time, V (r, c), and what it leaves of the diagonal (c,)."""
+        """Some values (c, d) at a time, V (r, c), and what it leaves of the diagonal (c,)."""
         z, step = as_matrix(block.read()), max(256, ENTRIES // len(self.basis.pivots))
         for start in range(0, len(z), step):
             part = z[start : start + step]
@@ -326,15 +329,12 @@ class _Blocks(Dual[_BlockPoint]):
 
     def point(self, y: FloatArray, eta: float) -> _BlockPoint:
         """A dual point."""
-        first, *others = self.matcher.each(sums_of, self.rule, y, eta)
-        sums = first
-        for other in others:
-            sums = add(sums, other)
+        sums: _Sums = reduce(add, self.matcher.each(sums_of, self.rule, y, eta))
         excess = 0.0 if self.total is None else sums.total - self.total
         return _BlockPoint(y, eta, self.ridge * y - self.b + sums.Vw, excess, sums)
 
     def moved(self, point: _BlockPoint, dy: FloatArray, deta: float) -> _BlockPoint:
-        """The dual point one step further."""
+        """One step further."""
         return self.point(point.y + dy, point.eta + deta)
 
     def hessian(self, point: _BlockPoint) -> Hessian:
@@ -369,11 +369,6 @@ def as_matrix(z: FloatArray) -> FloatArray:
     return z[:, None] if z.ndim == 1 else z
 
 
-def squares(z: FloatArray) -> float:
-    """The largest ‖z‖² of (c, d) values."""
-    return float(np.einsum("ij,ij->i", z, z).max())
-
-
 def drawn(share: float, block: Block) -> FloatArray:
     """A share of a block's values, at random, (c, d)."""
     z = as_matrix(block.read())
@@ -399,7 +394,7 @@ def missed(basis: Basis, block: Block) -> tuple[FloatArray, float]:
 
 def sums_of(rule: _Rule, y: FloatArray, eta: float, block: Block) -> _Sums:
     """What a dual point gives of this block."""
-    total: _Sums | None = None
+    total: list[_Sums] = []
     for _, V, left in rule.parts(block):
         u, ratio = rule.weights(V, left, y, eta)
         w = clip(u, rule.bound)
@@ -407,10 +402,8 @@ def sums_of(rule: _Rule, y: FloatArray, eta: float, block: Block) -> _Sums:
         Vw, Vs = V @ w, V @ s
         np.multiply(V, np.sqrt(s), out=V)
         # Of a matrix and its own transpose, BLAS computes one half.
-        here = _Sums(Vw, float(w.sum()), V @ V.T, Vs, float(s.sum()))
-        total = here if total is None else total + here
-    assert total is not None
-    return total
+        total = [reduce(add, [*total, _Sums(Vw, float(w.sum()), V @ V.T, Vs, float(s.sum()))])]
+    return total[0]
 
 
 def along(
@@ -448,7 +441,7 @@ def finish(
                 "root": float(np.sqrt(left) @ w), "kept": float(kept @ w),
                 "kept_square": float(kept @ kept), "zeros": float((w == 0).sum()),
                 "bounds": float((w >= rule.bound * (1 - 1e-6)).sum()), "largest": float(w.max()),
-                "k": magnitude(b @ V), "Kw": magnitude(Vw @ V), "far": squares(z),
+                "k": magnitude(b @ V), "Kw": magnitude(Vw @ V), "far": float((z * z).sum(1).max()),
             }
         )  # fmt: skip
     block.write(np.concatenate(weights))
