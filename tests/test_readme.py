@@ -52,7 +52,7 @@ def test_the_example_methods_of_contributing_are_methods(tmp_path: Path) -> None
         + "from diw.methods import describe, make\n"
         + "assert describe(easy.Easy)[0].text == 'τ, in units of the loss.'\n"
         + "assert make('easy', {'temperature': '2'}).temperature == 2.0\n"
-        + "assert make('siw-logits').name == 'siw-logits'\n"
+        + "assert make('diw-inputs', {'bound': 9}) == composed.DiwInputs(bound=9)\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True

@@ -17,6 +17,10 @@ LATER = {"later": True}
 """Metadata of a field that was added when runs had been kept already: `field(default=…,
 metadata=LATER)`. At its default it is left out of a spec, so that these runs keep their names."""
 
+CONTROLS = ("clean", "random", "truth")
+"""Methods whose training says nothing of the labels (`Method.is_control`), by name: what reads runs
+does not import methods."""
+
 RETIRED: Mapping[str, Mapping[str, Any]] = {"adiw": {"solver": "pgd"}}
 """Fields that a method does not have any more, with the one value that specs give them."""
 

@@ -1,5 +1,6 @@
 """The methods are all there, under the paper's names."""
 
+from diw.config import CONTROLS
 from diw.methods import find, methods
 
 PAPER = (
@@ -11,6 +12,10 @@ def test_the_fourteen_methods_of_the_paper_in_its_order() -> None:
     names = [find(name).name for name in PAPER.split()]
     assert list(methods())[:14] == names
     assert len(set(names)) == 14
+
+
+def test_controls_are_known_to_what_imports_no_methods() -> None:
+    assert tuple(name for name, cls in methods().items() if cls.is_control) == CONTROLS
 
 
 def test_diw_is_the_canonical_name_of_diw2_l() -> None:

@@ -192,10 +192,10 @@ def _learners(
     """Test accuracy by seed of what one would do without a network; empty where it is not shown."""
     from importlib.util import find_spec
 
+    from diw.config import CONTROLS
     from diw.experiments.learners import is_small, learner_scores
     from diw.experiments.places import is_own
     from diw.experiments.sources import load_split
-    from diw.reports.comparison import CONTROLS
     from diw.reports.summary import settled_weights
 
     if not is_own(comparison.spec.data) or not is_small(load_split(comparison.spec)):

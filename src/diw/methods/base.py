@@ -99,7 +99,7 @@ class Method(ABC):
     trains_on: ClassVar[Literal["train", "trusted"]] = "train"
     """"trusted" for a method that leaves the training data alone."""
     is_control: ClassVar[bool] = False
-    """Whether its weights say nothing that was learned: what others are compared with."""
+    """Whether training with it says nothing of the given labels: others are compared with it."""
     needs: ClassVar[frozenset[Need]] = frozenset()
     """What its host must give: the whole training set, each sample's index, a pretrained network,
     the true weights; or that it is one process. Those of the bases are added."""

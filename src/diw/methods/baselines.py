@@ -34,7 +34,6 @@ class Uniform(Method):
     """All weights are one: plain training on the training data as they are."""
 
     name: ClassVar[str] = "uniform"
-    is_control: ClassVar[bool] = True
 
     def weigh(self, step: Step) -> Weights:
         """Ones, (n,)."""

@@ -1,8 +1,11 @@
 """The methods by name: every class with a `name`, wherever it is defined."""
 
 import dataclasses
+import pkgutil
 from collections.abc import Mapping
 from difflib import get_close_matches
+from functools import cache
+from importlib import import_module
 from typing import Any, Literal, get_origin
 
 from diw.config import RETIRED, help_of
@@ -23,8 +26,10 @@ class Field:
 def methods() -> dict[str, type[Method]]:
     """Every method by canonical name, in the order in which they are defined.
 
-    Classes defined elsewhere by subclassing `Method` count too, once their module is imported.
+    A new file in this package is found by itself. Classes defined elsewhere by subclassing `Method`
+    count too, once their module is imported.
     """
+    _import_all()
     found: dict[str, type[Method]] = {}
     pending: list[type[Method]] = [Method]
     while pending:
@@ -98,3 +103,10 @@ def _read(text: str, field: Field, method: str) -> Any:
     if "str" in kinds:
         return text
     raise UsageError(f"{method}.{field.name}: {text!r} is not a {field.type}")
+
+
+@cache
+def _import_all() -> None:
+    package = import_module("diw.methods")
+    for module in pkgutil.iter_modules(package.__path__, "diw.methods."):
+        import_module(module.name)

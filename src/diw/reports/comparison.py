@@ -10,6 +10,7 @@ from urllib.parse import quote
 
 import numpy as np
 
+from diw.config import CONTROLS
 from diw.errors import UsageError
 from diw.pages import (
     Cell,
@@ -29,8 +30,6 @@ from diw.runs import Run, RunSpec, spec_hash
 BASELINE = "uniform"
 """What the best method is compared with in the finding, where it is there."""
 
-CONTROLS = ("clean", "random", "truth")
-"""Methods whose training says nothing of the given labels."""
 
 VERDICTS: dict[Mark, str] = {
     "best": "best",
