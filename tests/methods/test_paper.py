@@ -2,12 +2,14 @@
 
 import pytest
 import torch
+from torch.nn import functional
 
 import diw
 from diw.errors import UsageError
 from diw.methods import Diw, Diw1F, SiwF, find, make
-from tests.contract.cases import Case, batch, objective_of, pretrained, whole_train
-from tests.networks import plain_network, samples
+from diw.objective import Objective
+from tests.contract.cases import Case, N, batch, objective_of, pretrained, whole_train
+from tests.networks import noisy_network, plain_network, samples
 
 DTYPE = torch.float64
 NINE = {
@@ -25,12 +27,12 @@ NINE = {
 
 
 def values_of(matched: str, network: torch.nn.Module, data) -> torch.Tensor:
-    """What is matched, written out for the plain network of the tests."""
+    """What is matched, written out for the sequential network of the tests."""
     inputs, targets = data
     with torch.no_grad():
         if matched == "losses":
-            return torch.nn.functional.cross_entropy(network(inputs), targets, reduction="none")
-        return {"hidden": network[:2], "output": network, "inputs": torch.nn.Identity()}[matched](
+            return functional.cross_entropy(network(inputs), targets, reduction="none")
+        return {"hidden": network[:-1], "output": network, "inputs": torch.nn.Identity()}[matched](
             inputs
         )
 
@@ -58,7 +60,8 @@ CASES = [
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_weights_are_those_of_the_papers_equations(case) -> None:
     matched, network, by_class = NINE[case.method]
-    looks = plain_network(DTYPE) if network == "own" else pretrained(plain_network(DTYPE))
+    looks = noisy_network(DTYPE)
+    looks = (looks if network == "own" else pretrained(looks)).eval()
     matched = case.fields.get("features", matched)
     train, trusted = whole_train(DTYPE), samples(20, seed=2, dtype=DTYPE)
     expected = expected_weights(
@@ -68,7 +71,8 @@ def test_weights_are_those_of_the_papers_equations(case) -> None:
         trusted[1],
         by_class and case.fields.get("partition", True),
     )
-    found = objective_of(case, dtype=DTYPE).weigh(batch(dtype=DTYPE)).train
+    objective = objective_of(case, network=noisy_network, dtype=DTYPE)
+    found = objective.weigh(batch(dtype=DTYPE)).train
     torch.testing.assert_close(found, expected)
 
 
@@ -92,3 +96,78 @@ def test_a_field_that_adiw_lost_is_in_its_specs() -> None:
     assert "solver" not in {field.name for field in diw.methods.describe(type(adiw))}
     with pytest.raises(UsageError, match=r"^adiw\.solver: adiw has no field"):
         make("adiw", {"solver": "exact"})
+
+
+TRUSTED = samples(20, seed=2)
+
+
+def test_weights_stay_when_the_network_moves_and_go_by_index() -> None:
+    objective = objective_of(Case("siw-l"))
+    first = objective.weigh(batch()).train
+    with torch.no_grad():
+        for parameter in objective.network.parameters():
+            parameter.zero_()
+    torch.testing.assert_close(objective.weigh(batch()).train, first)
+    part = torch.tensor([7, 3, 30])
+    torch.testing.assert_close(objective.weigh(batch(part)).train, first[part] / first[part].mean())
+
+
+def test_truth_gives_the_true_weights() -> None:
+    weights = objective_of(Case("truth")).weigh(batch()).train
+    wrong = torch.arange(N) % 3 == 0
+    assert (weights[wrong] == 0).all()
+    assert (weights[~wrong] == 1.5).all()
+    with pytest.raises(UsageError, match="truth: the true weights are unknown"):
+        Objective(plain_network(), "truth", TRUSTED).weigh(batch())
+
+
+@pytest.mark.parametrize("method", ["iw", "siw-f", "siw-l"])
+def test_what_static_methods_need_is_named(method) -> None:
+    with pytest.raises(UsageError, match=rf"train: {method} looks at the whole training set"):
+        Objective(plain_network(), method, TRUSTED).weigh(batch())
+    with pytest.raises(UsageError, match=rf"batch: {method} has to know each sample"):
+        objective_of(Case(method)).weigh(whole_train())
+
+
+def test_siw_needs_a_way_to_pretrain() -> None:
+    objective = Objective(plain_network(), "siw-l", TRUSTED, train=whole_train())
+    with pytest.raises(UsageError, match="pretrain: siw-l needs it"):
+        objective.prepare()
+
+
+def test_siw_f_works_with_many_classes() -> None:
+    x, y = torch.randn(400, 4), torch.arange(400) % 100
+    objective = Objective(
+        plain_network(classes=100),
+        "siw-f",
+        (x[:200], y[:200]),
+        train=(x, y),
+        pretrain=lambda _: plain_network(classes=100),
+    )
+    result = objective.weigh((x[:64], y[:64], torch.arange(64)))
+    assert result.train.isfinite().all()
+    assert result.metrics["share_unmatched"] == 0
+
+
+@pytest.mark.parametrize("method", ["iw", "siw-f"])
+def test_covariate_shift_needs_no_trusted_labels(method) -> None:
+    x, y = whole_train()
+
+    def objective(partition: bool) -> Objective:
+        return Objective(
+            plain_network(),
+            diw.methods.make(method, {"partition": partition}),
+            (TRUSTED[0], None),
+            train=(x, y),
+            pretrain=lambda _: plain_network(),
+        )
+
+    z_train, z_trusted = x, TRUSTED[0]
+    if method == "siw-f":
+        with torch.no_grad():
+            z_train, z_trusted = plain_network()[:2](x), plain_network()[:2](TRUSTED[0])
+    expected = diw.kmm(z_train, z_trusted).weights
+    actual = objective(False).weigh(batch()).train
+    torch.testing.assert_close(actual, expected / expected.mean(), rtol=1e-4, atol=1e-4)
+    with pytest.raises(UsageError, match="trusted: matching class by class needs labels"):
+        objective(True).prepare()

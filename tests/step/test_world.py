@@ -11,7 +11,7 @@ from torch.nn.parallel import DistributedDataParallel
 import diw
 from diw.errors import UsageError
 from diw.methods import make
-from diw.step.world import LOCAL
+from diw.step.world import LOCAL, Memory
 from tests.networks import plain_network, samples
 
 REMEMBER = {"warmup_steps": 3, "block": 1, "every": 2}
@@ -124,3 +124,26 @@ def test_without_a_process_group_there_is_no_world() -> None:
     with pytest.raises(UsageError, match=r"^world: torch.distributed is not initialised"):
         diw.Distributed()
     assert LOCAL.share(torch.arange(3)).tolist() == [0, 1, 2]
+
+
+def test_reads_back_what_was_written_and_nan_elsewhere() -> None:
+    memory = Memory()
+    memory.write("w", torch.tensor([7, 2]), torch.tensor([0.5, 1.5]))
+    memory.write("w", torch.tensor([1000]), torch.tensor([3.0]))
+    read = memory.read("w", torch.tensor([2, 3, 7, 1000, 99999]))
+    assert read.tolist()[0::2][:2] == [1.5, 0.5]
+    assert read[[1, 4]].isnan().all()
+    assert read[3] == 3.0
+
+
+def test_state_survives() -> None:
+    memory, other = Memory(), Memory()
+    memory.write("w", torch.tensor([1]), torch.tensor([2.0]))
+    other.load_state_dict(memory.state_dict())
+    memory.write("w", torch.tensor([1]), torch.tensor([9.0]))
+    assert other.read("w", torch.tensor([1])).item() == 2.0
+
+
+def test_a_loader_without_indices_gets_a_message() -> None:
+    with pytest.raises(UsageError, match=r"yield \(inputs, targets, index\)"):
+        Memory().read("w", None)
