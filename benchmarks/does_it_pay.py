@@ -28,13 +28,13 @@ from benchmarks.pay_cells import CELLS, Cell, setting, write_files
 from diw.auditing.audits import audit
 from diw.config import DEFAULT_METHOD
 from diw.data.split import Split
-from diw.experiments.execute import execute
-from diw.experiments.learners import all_trusted, as_arrays, learners
-from diw.experiments.sources import load_split, with_method
 from diw.files import write_json
 from diw.metrics import auroc
 from diw.reports.summary import settled_weights, summarise
 from diw.runs import RunSpec
+from diw.runs.sources import Source
+from diw.training.learners import all_trusted, as_arrays, learners
+from diw.training.recorded import execute, with_method
 
 RESULTS = Path(__file__).parent / "results" / "does-it-pay.json"
 METHODS = (DEFAULT_METHOD, "uniform", "clean", "random", "reweight")
@@ -55,7 +55,7 @@ def networks(
         summary = summarise(run)
         values = {"accuracy": summary.accuracy, "balanced": float(summary.balanced_accuracy or 0)}
         weights = settled_weights(run)
-        own, flipped = _own(load_split(base), wrong)
+        own, flipped = _own(Source.of(base).split, wrong)
         if weights is not None:
             known = own & np.isfinite(weights)
             values["weights"] = auroc(weights[known], ~flipped[known])
@@ -78,7 +78,7 @@ def others(
         return
     wrong, base = prepared(cell, seed, work)
     run = execute(with_method(base, DEFAULT_METHOD), work / "runs")
-    found, weights, split = audit(run), settled_weights(run), load_split(base)
+    found, weights, split = audit(run), settled_weights(run), Source.of(base).split
     own, flipped = _own(split, wrong)
     x, y = _table(split.train)
     x_trusted, y_trusted = _table(all_trusted(split))

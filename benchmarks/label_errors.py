@@ -24,13 +24,13 @@ from benchmarks.pay_cells import Cell, setting, write_files
 from diw.auditing import audit
 from diw.config import DEFAULT_METHOD
 from diw.data.split import Split
-from diw.experiments.execute import execute
-from diw.experiments.learners import learners
-from diw.experiments.sources import load_split, with_method
 from diw.files import write_json
 from diw.metrics import auroc, average_precision
 from diw.models import make_model
 from diw.runs import RunSpec
+from diw.runs.sources import Source
+from diw.training.learners import learners
+from diw.training.recorded import execute, with_method
 
 RESULTS = Path(__file__).parent / "results" / "label-errors.json"
 SETS = {"images": "lenet5", "digits": "mlp", "medical": "mlp", "churn": "mlp"}
@@ -46,7 +46,7 @@ def contenders(name: str, seed: int, folder: Path) -> tuple[Scores, NDArray[np.b
     wrong = write_files(Cell(name, NOISE), seed, folder / "data")
     spec = setting(folder / "data", seed, SETS[name])
     run = execute(with_method(spec, DEFAULT_METHOD), folder / "runs")
-    split = load_split(spec)
+    split = Source.of(spec).split
     own = split.rows.numpy() < len(wrong)
     scores: Scores = {"diw audit": audit(run).score}
     steps = (

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from diw.data import load
 from diw.data.dataset import TensorInputs
-from diw.experiments.fitting import fit_recipe, held_out_share
-from diw.experiments.sources import load_split, stamp
 from diw.runs import RunSpec
+from diw.runs.sources import Source, stamp
+from diw.runs.spec import fit_recipe, held_out_share
 from diw.shifts import parse_shift
 
 Ints = NDArray[np.int64]
@@ -151,7 +151,7 @@ def setting(folder: Path, seed: int, model: str = "auto") -> RunSpec:
             model=model,
         )
     )
-    split = load_split(spec)
+    split = Source.of(spec).split
     shape, share = split.train.shape, held_out_share(len(split.trusted))
     columns = shape[0] if len(shape) == 1 else None
     recipe = fit_recipe(len(split.train), {}, columns=columns)

@@ -106,7 +106,7 @@ def seconds_per_part() -> float:
     from distributed import LocalCluster
 
     from diw.data.streams import FilePart
-    from diw.experiments.cluster import spread_on_cluster
+    from diw.training.many import spread_on_cluster
 
     parts = [FilePart(Path("none.npy"), i, i + 1) for i in range(256)]
     with (

@@ -11,10 +11,10 @@ import click
 
 from diw.cli import Tracked, clock, read_device, run, say, show_progress, writable_folder
 from diw.errors import RunError, UsageError
-from diw.experiments import Stopwatch, try_all
 from diw.pages import show
 from diw.reports import Summary
 from diw.runs import RunSpec
+from diw.training import Stopwatch, try_all
 from reproduction import observers
 from reproduction.catalogue import EXPERIMENT, RUNS, SCALES, catalogue, find_experiments
 from reproduction.kept import forget_restored, kept_records, restore

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from diw.errors import UsageError
-from diw.runs import Run, RunSpec, holding, is_held, spec_hash
+from diw.runs import Run, RunSpec, Writer, holding, is_held, spec_hash
 
 RECORDS = "records.json"
 
@@ -78,8 +78,10 @@ def restore(specs: Iterable[RunSpec], runs: Path, records: Mapping[str, dict[str
             run.forget()  # what an interrupted call left
             Run.create(run.folder, spec.as_json())
             (run.folder / "restored").touch()
-            for row in rows_of(record):
-                run.append(row)
+            rows = rows_of(record)
+            writer = Writer(run.folder, len(rows), 1)
+            for row in rows:
+                writer.append(row)
             run.finish()
             restored += 1
     return restored

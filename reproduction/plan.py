@@ -14,8 +14,8 @@ from typing import Any, Literal
 
 from diw.data import BENCHMARKS, find
 from diw.errors import UsageError
-from diw.experiments import with_method
 from diw.runs import Recipe, RunSpec, spec_hash
+from diw.training import with_method
 from reproduction.catalogue import Entry, Experiment, Place, Protocol, Published, Scale, catalogue
 from reproduction.catalogue import published as published_numbers
 

@@ -11,7 +11,6 @@ import matplotlib.pyplot as plt
 import torch
 
 import diw
-from diw.experiments.sources import load_split
 from diw.runs import Run
 
 ROWS, COLUMNS = 3, 8
@@ -20,7 +19,7 @@ if __name__ == "__main__":
     run, out = Run(Path(sys.argv[1])), sys.argv[2]
     found = diw.audit(run)
     places = found.order[: ROWS * COLUMNS]
-    images, _ = load_split(run.spec).train.take(torch.from_numpy(places))
+    images, _ = run.source.split.train.take(torch.from_numpy(places))
     figure, axes = plt.subplots(ROWS, COLUMNS, figsize=(COLUMNS * 1.35, ROWS * 1.75))
     for axis, image, row in zip(axes.flat, images, found.rows(len(places)), strict=True):
         axis.imshow(image[0], cmap="gray_r")

@@ -12,11 +12,11 @@ import argparse
 from dataclasses import replace
 from pathlib import Path
 
-from diw.experiments.grid import run_all
-from diw.experiments.sources import with_method
 from diw.reports.statistics import mean_and_std, paired_p_value
 from diw.reports.summary import Summary, summarise
 from diw.runs import Recipe, RunSpec
+from diw.training.many import run_all
+from diw.training.recorded import with_method
 
 MOMENTA = (0.0, 0.3, 0.5, 0.8, 0.9, 0.95)
 

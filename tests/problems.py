@@ -14,8 +14,8 @@ from diw.data import Bundle, Dataset
 from diw.data.dataset import TensorInputs
 from diw.data.split import Split, make_split
 from diw.methods import make
-from diw.runs import Journal, Recipe, Row, Run, RunSpec
-from diw.training import Training
+from diw.runs import Recipe, Row, Run, RunSpec, Writer
+from diw.training.recorded import Recorded
 from tests.networks import noisy_network, samples
 
 CLASSES = ("a", "b", "c")
@@ -74,10 +74,10 @@ def tiny_training(
     fields: dict[str, object] | None = None,
     network: Callable[[], nn.Module] = noisy_network,
     **recipe: object,
-) -> Training:
+) -> Recorded:
     """A training of seconds; batches of 32, so that the last one is smaller."""
     settings = {"lr": 0.01, "batch_size": 32, "trusted_batch_size": 16, **recipe}
-    return Training(
+    return Recorded(
         split=tiny_split(seed),
         make_model=network,
         method=make(method, fields),
@@ -100,9 +100,9 @@ def killed_at_record(
 
     Epochs of a pretraining count too. `moment` says on which side of the record it dies.
     """
-    append, calls = Journal.append, 0
+    append, calls = Writer.append, 0
 
-    def dying(journal: Journal, row: Row, *ledgers: Any) -> None:
+    def dying(journal: Writer, row: Row, *ledgers: Any) -> None:
         nonlocal calls
         calls += 1
         if calls == count and moment == "before":
@@ -112,6 +112,6 @@ def killed_at_record(
             raise Killed
 
     with monkeypatch.context() as patch:
-        patch.setattr(Journal, "append", dying)
+        patch.setattr(Writer, "append", dying)
         with pytest.raises(Killed):
             yield

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from diw.runs import Journal, Run
+from diw.runs import Run, Writer
 from tests.reports.factory import make_spec
 
 DIW, UNIFORM, RANDOM = (88.0, 88.2, 87.9), (80.0, 81.0, 79.5), (87.8, 88.3, 87.6)
@@ -26,7 +26,7 @@ def write_run(runs: Path, *, seed: int, accuracies: Sequence[float], **changes: 
     run = Run.create(spec.run(runs).folder, spec.as_json())
     n = len(weights) if weights is not None else 4
     run.write_samples(**{"targets": np.arange(n) % 2, **samples})
-    journal = Journal(run.folder, len(accuracies), n)
+    journal = Writer(run.folder, len(accuracies), n)
     for epoch, accuracy in enumerate(accuracies):
         journal.append(
             {

@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 
 from diw.errors import UsageError
-from diw.experiments.execute import execute
-from diw.experiments.sources import with_method
 from diw.reports import summarise
-from diw.runs import Run
+from diw.runs import Run, Writer
+from diw.training import execute, with_method
 from reproduction.kept import RECORDS, forget_restored, kept_records, record_of, restore, rows_of
 from tests.problems import TINY
 
@@ -50,7 +49,9 @@ def test_a_metric_that_came_with_a_newer_version_is_kept_where_it_is(tmp_path) -
     run = Run.create(tmp_path / "run", SPEC.as_json())
     for epoch in (1, 2, 3):
         newer = {"calibration_error": 0.1} if epoch == 3 else {}
-        run.append({"epoch": epoch, "test_accuracy": 0.5, **newer, "seconds": 1.0})
+        Writer(run.folder, 1, 1).append(
+            {"epoch": epoch, "test_accuracy": 0.5, **newer, "seconds": 1.0}
+        )
     record = record_of(run)
     assert record["calibration_error"] == [None, None, 10.0]
     assert rows_of(record) == run.metrics()

@@ -7,10 +7,8 @@ import torch
 from safetensors.torch import load_file
 
 from diw.errors import UsageError
-from diw.experiments.execute import execute
-from diw.experiments.sources import with_method
 from diw.runs import Recipe, RunSpec
-from diw.training import make_observers
+from diw.training import execute, make_observers, with_method
 from reproduction import observers
 from tests.problems import tiny_split, tiny_training
 

@@ -14,9 +14,11 @@ import json
 import os
 import platform
 import tempfile
+import time
 import zipfile
 from collections.abc import Generator
 from contextlib import contextmanager
+from functools import lru_cache
 from math import prod
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -28,6 +30,9 @@ if TYPE_CHECKING:
 
 SEAL = b"diw sealed sha256 "
 """How a sealed file begins; then 64 hexadecimal digits, a line feed and the content."""
+
+RECENT = 2_000_000_000
+"""Nanoseconds after a change within which another one may have the same time."""
 
 MAX_BYTES = 1 << 32
 """The most bytes an array of an .npz may take; larger data belong in a memory-mapped .npy file."""
@@ -120,7 +125,16 @@ def unseal(path: Path, stored: bytes) -> bytes:
 
 
 def fingerprint(path: Path) -> Fingerprint:
-    """Size and SHA-256 of a file."""
+    """Size and SHA-256 of a file, which is read once unless it is touched."""
+    about = path.stat()
+    touched = about.st_mtime_ns
+    if time.time_ns() - touched < RECENT:  # it may change again without another time
+        return _fingerprint.__wrapped__(path)
+    return dict(_fingerprint(path.absolute(), about.st_ino, about.st_size, touched))
+
+
+@lru_cache(maxsize=1 << 17)
+def _fingerprint(path: Path, *_: int) -> Fingerprint:
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256")
         return {"size": file.tell(), "sha256": digest.hexdigest()}

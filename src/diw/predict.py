@@ -24,17 +24,16 @@ from torch import nn
 
 from diw.data import Dataset, Encoding, FileRows, Inputs, Note, read_like
 from diw.errors import UsageError, one_line
-from diw.files import plain_text, write_json
+from diw.files import plain_text
 from diw.models import MODELS, make_model
 from diw.outputs import creating
 from diw.runs import Run
+from diw.runs.run import ENCODING
 from diw.step.look import outputs_in_pieces
 from diw.step.rows import Unlabelled
-from diw.training.evaluate import Scores, evaluate
+from diw.training.scores import Scores, evaluate
 
-__all__ = ["Predictor", "check_format", "write_encoding", "write_predictions"]
-
-ENCODING = "encoding.json"
+__all__ = ["Predictor", "check_format", "write_predictions"]
 
 BATCH = 256
 """Rows per forward."""
@@ -43,16 +42,6 @@ Probabilities = NDArray[np.float32]
 
 _ROW_GROUP = 1 << 16
 """Rows per Parquet row group: with a few hundred the file would be mostly headers."""
-
-
-def write_encoding(run: Run, encoding: Encoding, model: str, shape: tuple[int, ...]) -> None:
-    """Record with `run` what predictions need besides the parameters.
-
-    That is how files were read, the name of the network or its `module:factory`, and the shape of
-    one input.
-    """
-    content = {"model": model, "shape": list(shape), **encoding.as_json()}
-    write_json(run.folder / ENCODING, content)
 
 
 @dataclass(frozen=True)

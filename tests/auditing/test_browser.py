@@ -11,7 +11,7 @@ from diw.auditing.page import render
 from diw.auditing.result import Audit
 from diw.auditing.samples import Origin, Samples
 from diw.data.corrections import read_corrections
-from diw.experiments.places import Place
+from diw.runs.sources import Place
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from diw.cli.progress import Lines, Tracked, Watch, clock, show_progress
-from diw.runs import Run
+from diw.runs import Run, Writer
 
 
 def row(epoch: int) -> dict[str, float]:
@@ -18,7 +18,7 @@ def row(epoch: int) -> dict[str, float]:
 def train(run: Run, epochs: range, *, finish: bool = True) -> None:
     Run.create(run.folder, {"method": "diw"})
     for epoch in epochs:
-        run.append(row(epoch))
+        Writer(run.folder, 1, 1).append(row(epoch))
     if finish:
         run.finish()
 
@@ -41,7 +41,7 @@ def test_plain_lines_tell_start_tenths_and_end(tmp_path: Path) -> None:
     Run.create(tracked.run.folder, {})
     for epoch in range(41):
         if epoch:
-            tracked.run.append(row(epoch))
+            Writer(tracked.run.folder, 1, 1).append(row(epoch))
         if epoch == 40:
             tracked.run.finish()
         watch.look()
@@ -172,7 +172,7 @@ def test_weights_that_are_unhealthy_are_said_once(tmp_path: Path) -> None:
     watch.begin()
     said: list[str] = []
     for epoch in range(1, 5):
-        run.append({**row(epoch), "weighted": True, "ess": 0.05})
+        Writer(run.folder, 1, 1).append({**row(epoch), "weighted": True, "ess": 0.05})
         watch.look()
         said += watch.warnings()
     assert len(said) == 1

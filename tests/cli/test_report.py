@@ -7,7 +7,7 @@ from click.testing import CliRunner
 
 from diw.cli.report import report
 from diw.errors import UsageError
-from diw.runs import Journal, Recipe, Run, RunSpec
+from diw.runs import Recipe, Run, RunSpec, Writer
 
 
 def record(root: Path, method: str, seed: int, accuracy: float, *, finished: bool = True) -> Run:
@@ -15,7 +15,7 @@ def record(root: Path, method: str, seed: int, accuracy: float, *, finished: boo
     run = Run.create(spec.run(root).folder, spec.as_json())
     run.write_samples(targets=np.arange(6) % 2, flipped=np.arange(6) < 2)
     weights = np.array([1, 1, 1, 1, 1, 1] if method == "uniform" else [0, 0, 1, 1, 2, 2])
-    journal = Journal(run.folder, 2, 6)
+    journal = Writer(run.folder, 2, 6)
     for epoch in (1, 2):
         row = {"epoch": epoch, "train_loss": 1.0, "test_accuracy": accuracy, "seconds": 3.0 * epoch}
         journal.append(row | {"weighted": method != "uniform", "ess": 0.5}, weights)

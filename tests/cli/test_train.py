@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from diw.runs import Journal, Run
+from diw.runs import Run, Writer
 from tests.own_data import TRAIN, diw, done, refused, write_csv, write_images, write_npz
 
 
@@ -136,7 +136,7 @@ def test_a_changed_file_is_another_run(tmp_path) -> None:
     call = [*TRAIN, "--data", tmp_path / "a.npz", "--trusted", "rows:1,2,3,4,5,6", "--out"]
     done(*call, tmp_path / "m")
     write_npz(tmp_path / "a.npz", 61, 2)
-    assert "of the same files before they changed" in refused(*call, tmp_path / "m")
+    assert "a.npz before it changed" in refused(*call, tmp_path / "m")
 
 
 def test_a_changed_file_of_labels_is_noticed_too(tmp_path) -> None:
@@ -146,13 +146,13 @@ def test_a_changed_file_of_labels_is_noticed_too(tmp_path) -> None:
     call = [*TRAIN, "--data", tmp_path / "X.npy", "--trusted", "rows:0,1,2,3,4,5", "--out"]
     done(*call, tmp_path / "m")
     np.save(tmp_path / "y.npy", np.arange(60) % 3)
-    assert "before they changed" in refused(*call, tmp_path / "m")
+    assert "y.npy before it changed" in refused(*call, tmp_path / "m")
 
 
 def test_an_interrupted_run_goes_on_to_the_same_network(trained, files, tmp_path, monkeypatch):
     whole, _, _ = trained
     call = arguments(files, "--test", files / "test.csv", "--out", tmp_path / "m")
-    original = Journal.append
+    original = Writer.append
 
     def interrupt(self, row, *ledgers) -> None:
         if row["epoch"] == 2:
@@ -160,7 +160,7 @@ def test_an_interrupted_run_goes_on_to_the_same_network(trained, files, tmp_path
         original(self, row, *ledgers)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Journal, "append", interrupt)
+        patch.setattr(Writer, "append", interrupt)
         code, _, error = diw(*call)
     assert code == 130
     assert "the same command goes on" in error

@@ -267,8 +267,8 @@ def test_a_cluster_with_a_killed_worker_gives_what_one_process_gives(
 ) -> None:
     """A real scheduler and two workers, of which one is killed while it works."""
     from diw.data.streams import find_parts, with_places
-    from diw.experiments.cluster import spread_on_cluster
     from diw.matching import kmm_blocks
+    from diw.training.many import spread_on_cluster
 
     monkeypatch.setattr("diw.data.streams.PART_VALUES", 20_000)
     generator = np.random.default_rng(0)

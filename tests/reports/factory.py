@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from diw.runs import Journal, Recipe, Run, RunSpec
+from diw.runs import Recipe, Run, RunSpec, Writer
 
 SAMPLES = 400
 NOISE = 0.4
@@ -64,7 +64,7 @@ def make_run(
         }
     run.write_samples(**samples)
     epochs = spec.recipe.epochs
-    journal = Journal(run.folder, epochs, n)
+    journal = Writer(run.folder, epochs, n)
     for epoch in range(1, epochs + 1):
         weights = weigh(method, epoch, samples, n, rng)
         row = metrics(method, epoch, epochs, weights, rng, lift, balanced_gap)

@@ -5,7 +5,7 @@ import pytest
 
 from diw.errors import UsageError
 from diw.reports.summary import remark, results_json, summarise
-from diw.runs import Journal, Run
+from diw.runs import Run, Writer
 
 from .factory import make_run, make_spec
 
@@ -41,7 +41,7 @@ def test_weights_that_tell_flipped_labels_have_a_high_auroc(tmp_path: Path) -> N
 def hand_made(folder: Path, ledger: list[list[float]], weighted: list[bool]) -> Run:
     run = Run.create(folder, make_spec().as_json())
     run.write_samples(targets=np.arange(4), flipped=np.array([False, False, True, True]))
-    journal = Journal(run.folder, len(ledger), 4)
+    journal = Writer(run.folder, len(ledger), 4)
     for place, flag in enumerate(weighted):
         row = {"epoch": place + 1, "test_accuracy": 0.5, "seconds": 1.0, "weighted": flag}
         journal.append(row | {"ess": 1.0 if not flag else 0.25}, np.array(ledger[place]))
@@ -139,7 +139,7 @@ def test_a_run_that_learned_nothing_is_named(
     spec = make_spec("uniform", epochs=len(losses))
     run = Run.create(spec.run(tmp_path).folder, spec.as_json())
     run.write_samples(targets=np.arange(6) % 2)
-    journal = Journal(run.folder, len(losses), 6)
+    journal = Writer(run.folder, len(losses), 6)
     for epoch, loss in enumerate(losses, 1):
         row = {"epoch": epoch, "train_loss": loss, "test_accuracy": accuracy, "seconds": 1.0}
         journal.append(row | {"balanced_accuracy": balanced, "weighted": False}, np.ones(6))

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from diw.experiments.execute import execute
 from diw.reports.summary import summarise
 from diw.runs import find_run, find_runs, spec_hash
+from diw.training.recorded import execute
 from tests.own_data import done
 
 OLD = Path(__file__).parent / "old_runs"

@@ -7,7 +7,7 @@ import pytest
 
 from diw.errors import UsageError
 from diw.files import replacing, write_json
-from diw.runs import Journal, Recipe, Run, RunSpec, find_runs, spec_hash
+from diw.runs import Recipe, Run, RunSpec, Writer, find_runs, spec_hash
 
 
 def test_the_hash_is_of_the_content_not_of_its_order() -> None:
@@ -50,8 +50,9 @@ def test_json_never_holds_nan(tmp_path: Path) -> None:
 
 def test_a_torn_line_is_not_an_epoch(tmp_path: Path) -> None:
     run = Run.create(tmp_path / "run", {})
-    run.append({"epoch": 1})
-    run.append({"epoch": 2})
+    writer = Writer(run.folder, 3, 1)
+    writer.append({"epoch": 1})
+    writer.append({"epoch": 2})
     with (run.folder / "metrics.jsonl").open("a") as file:
         file.write('{"epoch": 3, "acc')
     assert [row["epoch"] for row in run.metrics()] == [1, 2]
@@ -59,8 +60,8 @@ def test_a_torn_line_is_not_an_epoch(tmp_path: Path) -> None:
 
 def test_the_ledger_shows_finished_epochs_only(tmp_path: Path) -> None:
     run = Run.create(tmp_path / "run", {})
-    journal = Journal(run.folder, 3, 4)
-    journal.append({"epoch": 1}, np.full(4, 1.5))
+    writer = Writer(run.folder, 3, 4)
+    writer.append({"epoch": 1}, np.full(4, 1.5))
     assert run.ledger().shape == (1, 4)
     assert (run.ledger() == 1.5).all()
     assert Run(tmp_path / "none").ledger().shape == (0, 0)
@@ -93,14 +94,14 @@ def test_find_runs_takes_a_run_or_a_folder_of_runs(tmp_path: Path) -> None:
 
 def test_find_runs_inside_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Run.create(tmp_path / "run", {"name": "run"})
-    Run.create(tmp_path / "run" / "pretraining", {"name": "run", "pretraining": 20})
+    Run.create(tmp_path / "run" / "pretraining", {"name": "run"})
     monkeypatch.chdir(tmp_path / "run")
     assert [run.folder for run in find_runs(Path())] == [Path()]
 
 
 def test_find_runs_leaves_out_pretraining(tmp_path: Path) -> None:
     run = Run.create(tmp_path / "run", {"name": "run"})
-    Run.create(run.folder / "pretraining", {"name": "run", "pretraining": 20})
+    Run.create(run.folder / "pretraining", {"name": "run"})
     assert find_runs(tmp_path) == [run]
     assert json.loads((run.folder / "spec.json").read_text()) == {"name": "run"}
 
@@ -118,19 +119,19 @@ def test_the_spec_is_typed_and_a_wrong_one_names_its_file(tmp_path: Path) -> Non
 
 def test_losses_are_kept_beside_weights_and_cut_to_what_float16_holds(tmp_path: Path) -> None:
     run = Run.create(tmp_path / "run", {})
-    journal = Journal(run.folder, 3, 2)
-    journal.append({"epoch": 1}, np.ones(2), np.array([0.5, 1e9]))
+    writer = Writer(run.folder, 3, 2)
+    writer.append({"epoch": 1}, np.ones(2), np.array([0.5, 1e9]))
     assert run.losses().tolist() == [[0.5, 65504.0]]
-    assert set(journal.marks) == {"metrics.jsonl", "weights.npy", "losses.npy"}
+    assert set(writer.marks) == {"metrics.jsonl", "weights.npy", "losses.npy"}
     assert Run(tmp_path / "none").losses().shape == (0, 0)
 
 
 def test_a_run_that_was_begun_without_losses_goes_on_without(tmp_path: Path) -> None:
     run = Run.create(tmp_path / "run", {})
-    journal = Journal(run.folder, 3, 2)
-    journal.append({"epoch": 1}, np.ones(2))
-    resumed = Journal(run.folder, 3, 2)
-    resumed.cut(journal.marks)
+    writer = Writer(run.folder, 3, 2)
+    writer.append({"epoch": 1}, np.ones(2))
+    resumed = Writer(run.folder, 3, 2)
+    resumed.cut(writer.marks)
     resumed.append({"epoch": 2}, np.ones(2), np.ones(2))
     assert run.ledger().shape == (2, 2)
     assert run.losses().shape == (0, 0)

@@ -9,7 +9,7 @@ import pytest
 
 from diw.errors import DamageError, RunError, UsageError
 from diw.reports.summary import summarise
-from diw.runs import Journal, Run
+from diw.runs import Run, Writer
 from tests.own_data import diw, done
 from tests.reports.factory import make_run
 
@@ -132,7 +132,7 @@ def test_weights_of_another_shape_are_refused(run: Run) -> None:
 
 
 def test_a_run_that_is_replaced_while_it_is_read_is_not_called_damaged(run: Run) -> None:
-    from diw.runs.seal import read_seal
+    from diw.runs.run import read_seal
 
     sealed = read_seal(run.folder)
     run.forget()
@@ -141,13 +141,13 @@ def test_a_run_that_is_replaced_while_it_is_read_is_not_called_damaged(run: Run)
 
 
 def test_the_journal_goes_on_where_a_checkpoint_counts_on_it(tmp_path: Path) -> None:
-    journal = Journal(tmp_path, 3, 2)
+    journal = Writer(tmp_path, 3, 2)
     journal.append({"epoch": 1}, np.ones(2))
     marks = journal.marks
     journal.append({"epoch": 2}, np.zeros(2))
     with (tmp_path / "metrics.jsonl").open("a") as file:
         file.write('{"epo')
-    again = Journal(tmp_path, 3, 2)
+    again = Writer(tmp_path, 3, 2)
     again.cut(marks)
     assert again.marks == marks
     for epoch in (2, 3):
@@ -158,4 +158,4 @@ def test_the_journal_goes_on_where_a_checkpoint_counts_on_it(tmp_path: Path) -> 
     np.testing.assert_array_equal(np.load(tmp_path / "weights.npy"), run.ledger())
     lose_a_line(tmp_path / "metrics.jsonl")
     with pytest.raises(DamageError, match=r"metrics\.jsonl: holds 2\d of the 3\d bytes"):
-        Journal(tmp_path, 3, 2).cut(again.marks)
+        Writer(tmp_path, 3, 2).cut(again.marks)

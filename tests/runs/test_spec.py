@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from diw.errors import UsageError
-from diw.experiments.sources import with_method
 from diw.runs import Recipe, RunSpec
 from diw.runs.spec import ALWAYS, LATER, field_values
+from diw.training.recorded import with_method
 
 
 def test_json_and_back() -> None:

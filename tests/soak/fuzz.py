@@ -88,20 +88,20 @@ def run_soak(folder: Path, cases: int, seed: int) -> None:
 
 def _leave_unfinished() -> None:
     """A run that was stopped before its last epoch."""
-    from diw.runs import Journal
+    from diw.runs import Writer
 
-    original = Journal.append
+    original = Writer.append
 
-    def stop(journal: Journal, row: dict[str, object], *ledgers: object) -> None:
+    def stop(journal: Writer, row: dict[str, object], *ledgers: object) -> None:
         if row["epoch"] == 3:
             raise KeyboardInterrupt
         original(journal, row, *ledgers)  # type: ignore[arg-type]
 
-    Journal.append = stop  # type: ignore[method-assign,assignment]
+    Writer.append = stop  # type: ignore[method-assign,assignment]
     try:
         assert diw(*TRAIN, "--out", "unfinished")[0] == 130
     finally:
-        Journal.append = original  # type: ignore[method-assign]
+        Writer.append = original  # type: ignore[method-assign]
 
 
 def _damaged(chance: random.Random, expected: dict[str, dict[str, object]]) -> str:

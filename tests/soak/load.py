@@ -28,21 +28,21 @@ RUNS = 200
 def memory(folder: Path, epochs: int = EPOCHS) -> dict[str, float]:
     """MiB of a training process after the second and after the last epoch."""
     from diw.cli.main import main
-    from diw.runs import Journal
+    from diw.runs import Writer
     from tests.own_data import write_csv
 
     write_csv(folder / "train.csv", 400, 1)
     write_csv(folder / "trusted.csv", 40, 2)
     sizes: list[float] = []
     code: object = None
-    original = Journal.append
+    original = Writer.append
 
     def measured(journal, row, *more) -> None:
         original(journal, row, *more)
         pages = int(Path("/proc/self/statm").read_text().split()[1])
         sizes.append(pages * resource.getpagesize() / 2**20)
 
-    Journal.append = measured
+    Writer.append = measured
     files = ["--data", str(folder / "train.csv"), "--trusted", str(folder / "trusted.csv")]
     own = ["--label", "status", "--epochs", str(epochs), "--device", "cpu", "--selection", "0"]
     try:
@@ -50,7 +50,7 @@ def memory(folder: Path, epochs: int = EPOCHS) -> dict[str, float]:
     except SystemExit as end:
         code = end.code
     finally:
-        Journal.append = original
+        Writer.append = original
     assert not code, code
     assert len(sizes) == epochs, f"{len(sizes)} of {epochs} epochs"
     growth = max(sizes[2:]) / sizes[1] - 1
@@ -89,9 +89,9 @@ def table(folder: Path, rows: int = ROWS) -> dict[str, float]:
 
 def queue(folder: Path, runs: int = RUNS) -> dict[str, float]:
     """Runs that two workers finished."""
-    from diw.experiments.grid import try_all
-    from diw.experiments.sources import with_method
     from diw.runs import Recipe, RunSpec
+    from diw.training.many import try_all
+    from diw.training.recorded import with_method
 
     small = RunSpec(
         shift="symmetric:0.4", trusted=20, model="mlp", train_samples=64, test_samples=20,

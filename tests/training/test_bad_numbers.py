@@ -17,7 +17,7 @@ from diw.errors import RunError
 from diw.methods import make
 from diw.objective import Objective
 from diw.runs import Recipe, Run
-from diw.training import Training
+from diw.training.recorded import Recorded
 from tests.own_data import done
 from tests.problems import tiny_training
 
@@ -33,12 +33,12 @@ def training_on(
     classes: int = 3,
     network: Callable[[], nn.Module] | None = None,
     **recipe: Any,
-) -> Training:
+) -> Recorded:
     """Two epochs on these rows, of which the first few are trusted."""
     names = tuple(map(str, range(classes)))
     rows = Dataset(TensorInputs(inputs), targets, names)
     bundle = Bundle("bad", "table", rows, rows, clean=torch.ones(len(rows), dtype=torch.bool))
-    return Training(
+    return Recorded(
         split=make_split(bundle, trusted=recipe.pop("trusted", 10), seed=0),
         make_model=network or (lambda: nn.Linear(inputs.shape[1], classes)),
         method=make(method, {"pretraining": 1} if method == "siw-l" else None),
@@ -49,7 +49,7 @@ def training_on(
     )
 
 
-def assert_defined(training: Training) -> None:
+def assert_defined(training: Recorded) -> None:
     training.finish()
     for row in training.run.metrics():
         for name, value in row.items():
@@ -129,7 +129,7 @@ def test_a_loss_that_is_not_finite_names_epoch_and_step_and_keeps_the_last_good_
     with pytest.raises(RunError, match=words):
         training.finish()
     assert [row["epoch"] for row in training.run.metrics()] == [1]
-    assert training.run.checkpoint_paths[0].exists()
+    assert training.run.untidy
 
 
 def test_values_that_cannot_be_matched_name_epoch_and_step(tmp_path: Path) -> None:

@@ -1,10 +1,9 @@
-"""Checkpoints that are damaged, cut or of an older version; a disk that fills up."""
+"""Checkpoints that are damaged or cut; a disk that fills up."""
 
 import io
 import shutil
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
 
@@ -94,44 +93,6 @@ def test_records_that_do_not_hold_what_the_checkpoints_count_on(folder: Path, na
         tiny_training(folder, momentum=0.9).finish()
     (folder / name).unlink()
     with pytest.raises(DamageError, match=rf"{name}: holds 0 of the"):
-        tiny_training(folder, momentum=0.9).finish()
-
-
-def as_older_versions_wrote_it(folder: Path) -> None:
-    """One checkpoint without checksum, and a ledger that has its full size from the start."""
-    (folder / "checkpoint.old.pt").unlink()
-    path = folder / "checkpoint.pt"
-    state = torch.load(io.BytesIO(unseal(path, path.read_bytes())))
-    del state["records"]
-    torch.save(state, path)
-    rows = np.frombuffer((folder / "weights.npy").read_bytes()[128:], np.float16).reshape(3, -1)
-    ledger = np.lib.format.open_memmap(
-        folder / "weights.npy", mode="w+", dtype=np.float16, shape=(4, rows.shape[1])
-    )
-    ledger[:3] = rows
-    ledger.flush()
-
-
-def test_a_run_that_an_older_version_began_goes_on(folder: Path, whole) -> None:
-    as_older_versions_wrote_it(folder)
-    training = tiny_training(folder, momentum=0.9)
-    training.finish()
-    assert_same(results(training), whole)
-    assert training.run.verify()
-
-
-# Without a checksum another digit among the metrics cannot be noticed.
-@pytest.mark.parametrize(
-    ("name", "damage"),
-    [
-        *(("checkpoint.pt", damage) for damage in (flip, cut, garbage)),
-        *(("metrics.jsonl", damage) for damage in (cut, garbage)),
-    ],
-)
-def test_damage_to_a_run_that_an_older_version_began(folder, name, damage) -> None:
-    as_older_versions_wrote_it(folder)
-    damage(folder / name)
-    with pytest.raises(DamageError, match=name):
         tiny_training(folder, momentum=0.9).finish()
 
 

@@ -10,11 +10,12 @@ from diw.data.split import make_split
 from diw.errors import RunError
 from diw.methods import make
 from diw.runs import Recipe, Run
-from diw.training import Training, make_optimizer
+from diw.training import make_optimizer
+from diw.training.recorded import Recorded
 from tests.problems import CountedInputs, killed_at_record, tiny_training
 
 
-def results(training: Training) -> tuple:
+def results(training: Recorded) -> tuple:
     rows = [{k: v for k, v in row.items() if k != "seconds"} for row in training.run.metrics()]
     return rows, training.run.ledger().tobytes(), load_file(training.run.model)
 
@@ -71,7 +72,7 @@ def test_trials_of_different_methods_share_data_and_initialisation(tmp_path: Pat
     second = tiny_training(tmp_path / "b", "diw")
     for a, b in zip(first.model.parameters(), second.model.parameters(), strict=True):
         assert torch.equal(a, b)
-    for a, b in zip(first.batches(3), second.batches(3), strict=True):
+    for a, b in zip(first.training.batches(3), second.training.batches(3), strict=True):
         assert torch.equal(a.index, b.index)
     first.finish()
     second.finish()
@@ -90,15 +91,17 @@ def test_a_loss_that_is_nan_stops_the_run_and_says_so(tmp_path: Path) -> None:
 def test_an_epoch_of_clean_is_one_pass_over_the_trusted_set(tmp_path: Path) -> None:
     training = tiny_training(tmp_path / "run", "clean", epochs=3)
     training.finish()
-    assert training.objective.t == 3 * 2  # twenty trusted samples in batches of at most sixteen
+    assert (
+        training.training.objective.t == 3 * 2
+    )  # twenty trusted samples in batches of at most sixteen
     assert training.run.ledger().size == 0
 
 
 def test_pretraining_is_a_run_of_its_own_and_resumes(tmp_path: Path) -> None:
     training = tiny_training(tmp_path / "run")
-    model = training.objective.task.pretrain(2)
+    model = training.training.objective.task.pretrain(2)
     assert (tmp_path / "run" / "pretraining" / "done").exists()
-    again = tiny_training(tmp_path / "run").objective.task.pretrain(2)
+    again = tiny_training(tmp_path / "run").training.objective.task.pretrain(2)
     for a, b in zip(model.parameters(), again.parameters(), strict=True):
         assert torch.equal(a, b)
 
@@ -127,7 +130,7 @@ def test_training_reads_each_row_once_per_epoch_in_batches(tmp_path: Path) -> No
     )
     split = make_split(bundle, trusted=batch, seed=0)
     inputs.asked.clear()
-    Training(
+    Recorded(
         split=split,
         make_model=lambda: torch.nn.Sequential(torch.nn.Linear(2, 2)),
         method=make("diw"),

@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 import torch
 
-from diw.experiments.execute import make_training
-from diw.experiments.sources import with_method
 from diw.runs import Recipe, Run, RunSpec
+from diw.training.recorded import make_recorded, with_method
 from tests.problems import killed_at_record
 
 SPEC = with_method(
@@ -27,14 +26,14 @@ SPEC = with_method(
 
 def run_at(folder: Path, spec: RunSpec = SPEC) -> Run:
     run = Run.create(folder, spec.as_json())
-    make_training(spec, run).finish()
+    make_recorded(spec, run).finish()
     return run
 
 
 def test_a_loss_is_that_of_the_step_that_used_the_sample(tmp_path: Path) -> None:
     spec = replace(SPEC, recipe=replace(SPEC.recipe, epochs=1, batch_size=1000))
     losses = run_at(tmp_path / "run", spec).losses()
-    fresh = make_training(spec, Run.create(tmp_path / "fresh", spec.as_json()))
+    fresh = make_recorded(spec, Run.create(tmp_path / "fresh", spec.as_json()))
     inputs, targets = fresh.split.train.take(torch.arange(len(fresh.split.train)))
     with torch.no_grad():
         expected = torch.nn.functional.cross_entropy(fresh.model(inputs), targets, reduction="none")
@@ -48,8 +47,8 @@ def test_a_resumed_run_has_the_same_ledgers(
     whole = run_at(tmp_path / "whole")
     run = Run.create(tmp_path / "run", SPEC.as_json())
     with killed_at_record(monkeypatch, 2):
-        make_training(SPEC, run).finish()
-    make_training(SPEC, run).finish()
+        make_recorded(SPEC, run).finish()
+    make_recorded(SPEC, run).finish()
     assert np.array_equal(run.losses(), whole.losses(), equal_nan=True)
     assert np.array_equal(run.ledger(), whole.ledger(), equal_nan=True)
 

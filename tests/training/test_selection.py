@@ -10,11 +10,12 @@ from safetensors.torch import load_file
 
 from diw.data.split import make_split
 from diw.runs.selection import kept_epoch
-from diw.training import Training, evaluate
+from diw.training import evaluate
+from diw.training.recorded import Recorded
 from tests.problems import killed_at_record, tiny_bundle, tiny_training
 
 
-def choosing(folder: Path, method: str = "diw", patience: int = 3, epochs: int = 8) -> Training:
+def choosing(folder: Path, method: str = "diw", patience: int = 3, epochs: int = 8) -> Recorded:
     """A training at a high rate, so that the loss goes up and down."""
     training = tiny_training(folder, method, epochs=epochs, lr=0.05, patience=patience, passes=2)
     split = make_split(tiny_bundle(), shift="symmetric:0.4", trusted=20, seed=0, selection=0.5)
@@ -47,7 +48,7 @@ def test_the_kept_network_is_that_of_the_chosen_epoch(tmp_path: Path) -> None:
     assert scores.as_row().items() <= rows[kept - 1].items()
     again = choosing(tmp_path / "again", epochs=8)
     for epoch in range(1, kept + 1):
-        again.train_epoch(epoch)
+        again.training.train_epoch(epoch)
     assert_equal(load_file(training.run.model), again.model.state_dict())
 
 
@@ -89,7 +90,7 @@ def test_a_killed_run_keeps_the_same_network(tmp_path: Path, monkeypatch) -> Non
 
 def test_all_methods_take_the_same_number_of_steps(tmp_path: Path) -> None:
     lengths = {
-        method: len(list(choosing(tmp_path / method, method).batches(1)))
+        method: len(list(choosing(tmp_path / method, method).training.batches(1)))
         for method in ("clean", "uniform", "diw")
     }
     assert lengths == {"clean": 6, "uniform": 6, "diw": 6}  # two passes over 80 rows, 32 a step

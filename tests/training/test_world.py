@@ -110,9 +110,9 @@ def test_two_processes_make_the_run_of_one(method, folder) -> None:
 
 def test_a_run_goes_on_with_another_number_of_processes(folder, monkeypatch) -> None:
     alone(command("remember", "one"))
-    from diw.runs import Journal
+    from diw.runs import Writer
 
-    original = Journal.append
+    original = Writer.append
 
     def stop(journal, row, *ledgers):
         if row["epoch"] == 2:
@@ -120,7 +120,7 @@ def test_a_run_goes_on_with_another_number_of_processes(folder, monkeypatch) -> 
         original(journal, row, *ledgers)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Journal, "append", stop)
+        patch.setattr(Writer, "append", stop)
         [(first, words), (second, lost)] = ranks(folder, command("remember", "two"))
     assert first == 130, words
     assert second == 1

@@ -18,9 +18,6 @@ from diw.data import Dataset
 from diw.data.dataset import JoinedInputs
 from diw.data.split import Split
 from diw.errors import UsageError
-from diw.experiments.exporting import check_files
-from diw.experiments.places import is_own
-from diw.experiments.sources import load_split, training_places
 from diw.labels import Evidence, Share, verified_log_p
 from diw.labels.crossfit import Embedding, second_opinion
 from diw.labels.evidence import draw_folds
@@ -37,6 +34,7 @@ from diw.labels.trusted import check_trusted
 from diw.predict import Predictor
 from diw.runs import Run
 from diw.runs.selection import chosen_epoch
+from diw.runs.sources import is_own
 
 VERIFY = (
     "Estimated from trusted samples, as if errors followed from the class alone: verified rows of "
@@ -71,8 +69,7 @@ def audit_run(
     ledger, losses = run.ledger(), run.losses()
     if not len(ledger):
         raise UsageError(f"{run.folder}: {run.spec.method} trains on trusted rows alone")
-    check_files(run)
-    split, seed = load_split(run.spec), run.spec.seed
+    split, seed = run.source.split, run.spec.seed
     n, labels, classes = len(split.train), split.train.targets.numpy(), split.train.classes
     if ledger.shape[1] != n:
         raise UsageError(f"{run.folder}: its weights are not of these {n:,} rows; train it again")
@@ -95,7 +92,7 @@ def audit_run(
     score = with_opinion(history, opinion[np.arange(n), labels].astype(float), share)
     predicted = np.concatenate(list(predictor.probabilities(split.train.inputs)))
     facts: dict[str, Any] = {
-        "places": training_places(run.spec),
+        "places": run.source.places,
         "diagnosis": diagnosis,
         "flipped": None if split.flipped is None else split.flipped.numpy(),
         "origin": of_run(run),

@@ -67,11 +67,9 @@ class Origin:
 
 def of_run(run: Run) -> Origin:
     """The training samples of a run; its data are read when they are shown."""
-    from diw.experiments.sources import training_contents
-
     spec = run.spec
     key, show = spec_hash(spec.as_json()), partial(_run_samples, run)
-    return Origin(data_title(spec.data), key, show, training_contents(spec))
+    return Origin(data_title(spec.data), key, show, run.source.contents)
 
 
 def _run_samples(run: Run, places: Ints) -> Samples:
@@ -79,9 +77,8 @@ def _run_samples(run: Run, places: Ints) -> Samples:
     import torch
 
     from diw.data.numbers import words_of
-    from diw.experiments.sources import load_bundle, load_split
 
-    split, bundle = load_split(run.spec), load_bundle(run.spec)
+    split, bundle = run.source.split, run.source.bundle
     inputs = split.train.inputs
     if len(inputs.shape) == 3 and inputs.shape[0] in (1, 3, 4):
         return Samples(_thumbnails(inputs, places), [], None)
@@ -100,9 +97,9 @@ def _own_table(run: Run) -> "TableFile | None":
     """The user's own table as it is written; None for arrays and images."""
     from diw.data.read import read_raw, shared_label
     from diw.data.tables import TableFile
-    from diw.experiments.places import is_own
+    from diw.runs.sources import is_own
 
-    spec = run.spec
+    spec = run.source.found
     if not is_own(spec.data) or not Path(spec.data).is_file():
         return None
     raw = read_raw(

@@ -84,10 +84,10 @@ def compare(options: Options) -> None:
     go on where they stopped.
     """
     from diw.auditing.page import FILES as AUDIT_FILES
-    from diw.experiments.execute import discard
-    from diw.experiments.sources import with_method
     from diw.reports.learners import FILE as LEARNERS
     from diw.reports.page import AUDIT
+    from diw.runs.sources import as_kept
+    from diw.training.recorded import discard, with_method
 
     names, fields = _methods(options.methods), read_fields(options.settings)
     _check_fields(names, fields)
@@ -101,6 +101,7 @@ def compare(options: Options) -> None:
     folder = outputs.folder(options.out / "compare", "report.html", LEARNERS)
     if (folder / AUDIT).is_dir():
         outputs.folder(folder / AUDIT, *AUDIT_FILES)
+    specs = as_kept(specs, folder)
     if options.fresh:
         for spec in specs:
             discard(spec.run(folder), options.waiting.timeout)
@@ -129,11 +130,11 @@ def _check_fields(names: list[str], fields: dict[str, dict[str, str]]) -> None:
 
 def _run(specs: Sequence[RunSpec], folder: Path, options: Options) -> None:
     from diw.cli.progress import Tracked, show_progress
-    from diw.experiments.grid import run_all
-    from diw.experiments.sources import load_split
+    from diw.runs.sources import Source
+    from diw.training.many import run_all
 
     pending = [spec for spec in specs if not spec.run(folder).finished]
-    scored_on = load_split(pending[0]).scored_on if pending else ""
+    scored_on = Source.of(pending[0]).split.scored_on if pending else ""
     say_time(pending, jobs=options.jobs)
     tracked = [
         Tracked(s.run(folder), f"{s.method} seed {s.seed}", s.recipe.epochs, scored_on)
@@ -193,12 +194,11 @@ def _learners(
     from importlib.util import find_spec
 
     from diw.config import CONTROLS
-    from diw.experiments.learners import is_small, learner_scores
-    from diw.experiments.places import is_own
-    from diw.experiments.sources import load_split
     from diw.reports.summary import settled_weights
+    from diw.runs.sources import Source, is_own
+    from diw.training.learners import is_small, learner_scores
 
-    if not is_own(comparison.spec.data) or not is_small(load_split(comparison.spec)):
+    if not is_own(comparison.spec.data) or not is_small(Source.of(comparison.spec).split):
         return {}
     if find_spec("sklearn") is None:
         say(["with the extra 'sklearn', logistic regression and gradient boosting are shown too"])
@@ -218,7 +218,7 @@ def _learners(
         }
         audits = {label: audit(trials[label].run) for label in learned}
         suspects = {label: one.suspected for label, one in audits.items() if one is not None}
-        split = load_split(next(iter(trials.values())).run.spec)
+        split = Source.of(next(iter(trials.values())).run.spec).split
         for name, score in learner_scores(split, learned, seed, suspects).items():
             found.setdefault(name, {})[seed] = score
     return found

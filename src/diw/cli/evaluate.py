@@ -68,16 +68,11 @@ def evaluate(
 
 def _own_test(run: Run) -> "tuple[Dataset, str]":
     """What the run was scored on, drawn again from its spec, and its name."""
-    from diw.experiments.sources import load_split, located
-
-    spec = located(run.spec, run.folder)
-    if spec is None:
-        names = ", ".join(run.spec.files)
-        raise UsageError(
-            f"{run.folder}: its data ({names}) are not here or have changed since; give a FILE"
-        )
-    split = load_split(spec)
-    return split.test, f"{split.scored_on} rows of {spec.test or spec.data}"
+    try:
+        split = run.source.split
+    except UsageError as error:
+        raise UsageError(f"{error}; give a FILE") from None
+    return split.test, f"{split.scored_on} rows of {run.spec.test or run.spec.data}"
 
 
 def class_table(scores: "Scores") -> Table:

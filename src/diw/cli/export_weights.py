@@ -33,7 +33,6 @@ def export_weights(run: Path, out: Path, network: Network, results: Results) -> 
     import numpy as np
 
     from diw.auditing.run import audit_run
-    from diw.experiments.exporting import training_rows
     from diw.files import plain_text
     from diw.outputs import creating
     from diw.reports.summary import settled_weights
@@ -47,6 +46,9 @@ def export_weights(run: Path, out: Path, network: Network, results: Results) -> 
         raise UsageError(f"{found.folder}: {found.spec.method} trains on trusted rows alone")
     weights = settled_weights(found)
     suspects = audit_run(found, **network.given).suspected
+    train = found.source.split.train
+    batches = predictor.probabilities(train.inputs)
+    predicted = (int(number) for batch in batches for number in batch.argmax(1))
     count = 0
     with (
         creating(out, force=results.force) as new,
@@ -54,11 +56,11 @@ def export_weights(run: Path, out: Path, network: Network, results: Results) -> 
     ):
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(["file", "row", "weight", "label", "predicted", "suspect"])
-        for place, row in enumerate(training_rows(found, predictor)):
+        rows = zip(found.source.places, train.targets.tolist(), predicted, strict=True)
+        for place, (row, label, guess) in enumerate(rows):
             weight = 1.0 if weights is None or np.isnan(weights[place]) else weights[place]
-            names = map(plain_text, (row.label, row.predicted))
-            where = "" if row.place.row is None else row.place.row
-            cells = [plain_text(row.place.file), where, f"{weight:.6g}", *names]
+            names = (plain_text(train.classes[number]) for number in (label, guess))
+            cells = [plain_text(row.file), row.key[1], f"{weight:.6g}", *names]
             writer.writerow([*cells, int(suspects[place])])
             count += 1
     click.echo(f"{count:,} rows to {out}")

@@ -383,10 +383,9 @@ class Setting:
         nothing) fails here, before any training; notes for the user are printed.
         `simulated` is done to data sets with a name where no shift is named; never to the user's.
         """
-        from diw.experiments.fitting import PATIENCE, fit_recipe, held_out_share
-        from diw.experiments.places import is_own
-        from diw.experiments.sources import load_bundle, load_split, stamp
         from diw.models import default_model, make_model
+        from diw.runs.sources import Source, is_own, stamp
+        from diw.runs.spec import PATIENCE, fit_recipe, held_out_share
 
         given = {entry.name: getattr(self, entry.name, None) for entry in fields(Recipe)}
         recipe = {name: value for name, value in given.items() if value is not None}
@@ -410,10 +409,12 @@ class Setting:
                 seed=seed,
             )
         )
-        bundle = load_bundle(spec, progress=True)
+        source = Source.of(spec)
+        source.progress = True
+        bundle = source.bundle
         self.reading.say(bundle.notes)
         with self.source.needing_trusted(bundle):
-            split = load_split(spec)
+            split = source.split
         if spec.corrections is not None:
             click.echo(f"corrections: {split.facts['corrections']}", err=True)
         if own:
@@ -425,7 +426,7 @@ class Setting:
             selection = held_out_share(len(split.trusted)) if own else 0.0
         if selection:
             spec = replace(spec, selection=selection)
-            split = load_split(spec)
+            split = Source.of(spec).split
         if self.model == "auto":
             spec = replace(spec, model=default_model(bundle, on_cpu=own and spec.device == "cpu"))
             if spec.model != default_model(bundle):

@@ -81,10 +81,9 @@ def train(options: Options) -> None:
     one goes on where it stopped. Under torchrun the processes share each
     mini-batch.
     """
-    from diw.experiments.execute import bring_to_end, check_claim, claim
-    from diw.experiments.sources import with_method
     from diw.methods import find, make
     from diw.reports.summary import summarise
+    from diw.training.recorded import check_claim, claim, train_run, with_method
 
     name = find(options.method).name
     fields = _fields(name, options.settings)
@@ -94,7 +93,7 @@ def train(options: Options) -> None:
     run = spec.run(DEFAULT_FOLDER) if options.out is None else Run(options.out)
     world = _joined(spec)
     if world.rank:
-        bring_to_end(spec, run, world)
+        train_run(spec, run, world)
         return
     check_claim(spec, run, fresh=options.fresh)
     options.results.outputs(*map(Path, spec.files)).folder(run.folder)
@@ -139,20 +138,20 @@ def _fields(method: str, settings: Sequence[str]) -> dict[str, str]:
 
 def _train(spec: RunSpec, run: Run, world: "World") -> None:
     from diw.cli.progress import Tracked, show_progress
-    from diw.experiments.execute import bring_to_end
-    from diw.experiments.sources import load_split
+    from diw.runs.sources import Source
+    from diw.training.recorded import train_run
 
     if run.finished:
         click.echo(f"{run.folder}: already trained; --fresh trains it again", err=True)
         run.tidy()
-        bring_to_end(spec, run, world)  # nothing to do, which the others must hear
+        train_run(spec, run, world)  # nothing to do, which the others must hear
         return
-    split = load_split(spec)
+    split = Source.of(spec).split
     click.echo(_sizes(split), err=True)
     say_time([spec], jobs=1)
     label = f"{spec.method} seed {spec.seed}"
     with show_progress([Tracked(run, label, spec.recipe.epochs, split.scored_on)]):
-        bring_to_end(spec, run, world)
+        train_run(spec, run, world)
 
 
 def _sizes(split: "Split") -> str:

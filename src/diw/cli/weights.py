@@ -236,7 +236,7 @@ def _in_parts(
     with ExitStack() as stack:
         spread = map
         if scheduler is not None:
-            from diw.experiments.cluster import spread_on_cluster
+            from diw.training.many import spread_on_cluster
 
             spread = stack.enter_context(spread_on_cluster(scheduler, timeout))
         temporary = stack.enter_context(creating(out, force=force))

@@ -1,6 +1,6 @@
 """Other learners beside the compared methods: their accuracies, kept next to the runs.
 
-They are fitted where data are at hand (`diw.experiments.learners`). Reports read what was kept.
+They are fitted where data are at hand (`diw.training.learners`). Reports read what was kept.
 """
 
 import json

@@ -1,6 +1,6 @@
 """What a run is asked (`RunSpec`, `Recipe`) and what it leaves on disk (`Run`); free of torch."""
 
-from diw.runs.journal import Journal, Row
+from diw.runs.journal import Row, Writer
 from diw.runs.lock import LOCK, holding, is_held
 from diw.runs.run import PRETRAINING, ROWS, Run, find_run, find_runs
 from diw.runs.spec import FORMAT, Recipe, RunSpec, spec_hash
@@ -10,11 +10,11 @@ __all__ = [
     "LOCK",
     "PRETRAINING",
     "ROWS",
-    "Journal",
     "Recipe",
     "Row",
     "Run",
     "RunSpec",
+    "Writer",
     "find_run",
     "find_runs",
     "holding",

@@ -1,28 +1,36 @@
-"""The files of a run that grow by the epoch, and how much of them a checkpoint counts on.
+"""Writing a run epoch by epoch: its records, and the checkpoints that count on them.
 
 `metrics.jsonl` gets a line, `weights.npy` and `losses.npy` a row per epoch. They are on the disk
 before the checkpoint that counts on them is written, and the checkpoint holds their sizes and
 checksums (`marks`). Resuming compares what is there with these, and cuts off what came after.
+
+The newest two checkpoints are kept, each behind its checksum. A damaged one is never believed: the
+one before is used instead, which costs an epoch and changes no bit of the result.
 """
 
 import hashlib
 import io
 import json
 import os
-from collections.abc import Mapping
+import warnings
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from diw.errors import DamageError
-from diw.files import Fingerprint, append, sync_folder
+from diw.errors import DamageError, DIWWarning, one_line
+from diw.files import Fingerprint, append, replacing, sync_folder, unseal, write_sealed
 
 if TYPE_CHECKING:
     import numpy as np
+    import torch
     from numpy.typing import NDArray
 
 METRICS = "metrics.jsonl"
 WEIGHTS = "weights.npy"
 LOSSES = "losses.npy"
+
+CHECKPOINTS = ("checkpoint.pt", "checkpoint.old.pt")
+"""The newest and the one before."""
 
 LARGEST = 65504.0
 """Of float16: larger losses are kept as this."""
@@ -30,14 +38,12 @@ LARGEST = 65504.0
 Row = dict[str, Any]
 """One epoch's metrics: `epoch` counts from 1."""
 
-
-def metrics_line(row: Row) -> bytes:
-    """One epoch as a line of `metrics.jsonl`."""
-    return (json.dumps(row, allow_nan=False) + "\n").encode()
+State = dict[str, Any]
+"""Everything that a training needs to go on: tensors and plain values by name."""
 
 
-class Journal:
-    """Adds epochs to the records of a run.
+class Writer:
+    """Adds epochs to the records of a run, and checkpoints that count on them.
 
     Rows are written plainly, not through a memory map: a full disk is then an error that can be
     reported, where a map would kill the process.
@@ -49,6 +55,7 @@ class Journal:
     """
 
     def __init__(self, folder: Path, epochs: int, samples: int) -> None:
+        self._folder = folder
         self._metrics = _Growing(folder / METRICS)
         self._weights = _Array(folder / WEIGHTS, epochs, samples)
         self._losses = _Array(folder / LOSSES, epochs, samples)
@@ -68,7 +75,48 @@ class Journal:
             self._weights.add(weights)
         if losses is not None and (self._losses.size or not begun):
             self._losses.add(losses.clip(max=LARGEST))
-        self._metrics.append(metrics_line(row))
+        self._metrics.append((json.dumps(row, allow_nan=False) + "\n").encode())
+
+    def checkpoint(self, state: State) -> None:
+        """Make `state`, and the records as they are, the place to resume from."""
+        import torch
+
+        buffer = io.BytesIO()
+        torch.save({**state, "records": self.marks}, buffer)
+        newest, before = (self._folder / name for name in CHECKPOINTS)
+        with replacing(newest) as temporary:
+            write_sealed(temporary, buffer.getbuffer())
+            if newest.exists():
+                newest.replace(before)
+
+    def resume(self, device: "torch.device", take: Callable[[State], None]) -> None:
+        """Go on from the newest sound checkpoint; from the beginning where there is none at all.
+
+        Args:
+            device: Where its tensors are put.
+            take: Takes over a state; an error of it means that the state is not of this run.
+        """
+        damages: list[str] = []
+        for path in (self._folder / name for name in CHECKPOINTS):
+            if not path.exists():
+                continue
+            try:
+                state = _read(path, device)
+                self.cut(state["records"])
+                take(state)
+            except DamageError as damage:
+                damages.append(str(damage))
+            except (KeyError, TypeError, ValueError, RuntimeError) as error:
+                damages.append(f"{path}: does not belong to this run: {one_line(error)}")
+            else:
+                if damages:
+                    message = f"{damages[0]}; goes on from {path.name}"
+                    warnings.warn(message, DIWWarning, stacklevel=2)
+                return
+        if damages:
+            words = "; ".join(damages)
+            raise DamageError(f"{words}; remove {self._folder} to train from the beginning")
+        self.cut({})
 
     def close(self) -> None:
         """Make the arrays whole where a run ended before its last epoch: readable by `np.load`."""
@@ -91,29 +139,6 @@ class Journal:
         for file in self._files:
             file.cut()
 
-    def marks_of_epochs(self, epochs: int) -> dict[str, Fingerprint]:
-        """What the files would hold after `epochs` epochs, read from them.
-
-        For checkpoints from before they had marks, when `weights.npy` had its full size from
-        the start. Lines or rows that are missing are a `DamageError`.
-        """
-        content = self._metrics.read()
-        rows = parse_metrics(content)
-        if len(rows) < epochs:
-            raise DamageError(
-                f"{self._metrics.path}: is damaged: {len(rows)} of {epochs} epochs can be read"
-            )
-        lines = content.splitlines(keepends=True)[:epochs]
-        marks = {METRICS: _mark(b"".join(lines))}
-        if self._weights.path.exists():
-            header = self._weights.header
-            size = len(header) + epochs * self._weights.row_bytes
-            content = self._weights.read()[:size]
-            if len(content) < size or not content.startswith(header):
-                raise DamageError(f"{self._weights.path}: is damaged")
-            marks[WEIGHTS] = _mark(content)
-        return marks
-
 
 class _Growing:
     """A file that only grows, with the checksum of what it holds."""
@@ -131,9 +156,6 @@ class _Growing:
         append(self.path, content)
         self._digest.update(content)
         self.size += len(content)
-
-    def read(self) -> bytes:
-        return self.path.read_bytes() if self.path.exists() else b""
 
     def check(self, mark: Fingerprint | None) -> None:
         """Refuse a file that does not begin with what `mark` says, and remember where that ends."""
@@ -227,8 +249,18 @@ def parse_metrics(content: bytes) -> list[Row]:
     return rows
 
 
-def _mark(content: bytes) -> Fingerprint:
-    return {"size": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+def _read(path: Path, device: "torch.device") -> State:
+    """The state in a checkpoint."""
+    import torch
+
+    content = unseal(path, path.read_bytes())
+    try:
+        state = torch.load(io.BytesIO(content), map_location=device, weights_only=True)
+    except Exception as error:  # torch and pickle raise many kinds
+        raise DamageError(f"{path}: cannot be read: {one_line(error)}") from None
+    if not isinstance(state, dict):
+        raise DamageError(f"{path}: is not a checkpoint")
+    return state
 
 
 def _npy_header(shape: tuple[int, int]) -> bytes:

@@ -1,13 +1,10 @@
-"""Run records: what a run leaves on disk.
-
-A run that is killed loses at most the epoch that was being trained. What is read of a finished run
-is compared with `done`, so that damage is reported and never taken for a result.
+"""What a run leaves on disk; one that is killed loses at most the epoch that was being trained.
 
 A run is a folder:
 
     spec.json       what was asked; its hash names the folder
     encoding.json   how inputs are read and which network reads them, for predictions
-    facts.json      what was drawn and done to the data, and what is scored
+    facts.json      what was drawn and done to the data, what is scored, where the command was given
     samples.npz     the training samples: given targets, and what is known of a simulated shift
     rows.csv        the training samples as the user knows them: file, row, trusted or not
     metrics.jsonl   one line per epoch, append only
@@ -22,6 +19,9 @@ A run is a folder:
     done            written last, with the size and SHA-256 of each file; without it the run is
                     unfinished
 
+Whoever reads a file of a finished run compares it with `done` first (`Seal`), so that a changed
+byte, a lost line or another run's file is reported and never taken for a result.
+
 Arrays over training samples have one order, that of `rows.csv`: the rows of the training data
 as they were read, without those that a shift removed or that were held out; trusted rows from a
 file of their own come last.
@@ -32,38 +32,40 @@ Nothing here imports torch, and NumPy only where arrays are read, so that `--hel
 import json
 import shutil
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from diw.errors import DamageError, UsageError, one_line
-from diw.files import append, remove_temporaries, replacing, sync_folder, write_json
-from diw.runs.journal import LOSSES, METRICS, WEIGHTS, Row, metrics_line, parse_metrics
-from diw.runs.seal import DONE, read_seal, seal
+from diw.errors import DamageError, RunError, UsageError, one_line
+from diw.files import (
+    Fingerprint,
+    fingerprint,
+    read_archive,
+    remove_temporaries,
+    replacing,
+    sync_folder,
+    write_json,
+)
+from diw.runs.journal import CHECKPOINTS, LOSSES, METRICS, WEIGHTS, Row, parse_metrics
 from diw.runs.spec import RunSpec
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-CHECKPOINTS = ("checkpoint.pt", "checkpoint.old.pt")
-"""The newest and the one before."""
+    from diw.runs.sources import Source
 
+DONE = "done"
+ENCODING = "encoding.json"
+FACTS = "facts.json"
+MODEL = "model.safetensors"
 ROWS = "rows.csv"
+SPEC = "spec.json"
 
 RESULTS = (
-    *(
-        "model.safetensors",
-        METRICS,
-        WEIGHTS,
-        LOSSES,
-        "samples.npz",
-        ROWS,
-        "hidden.npz",
-        "confusion.npz",
-    ),
-    *("facts.json", "encoding.json", "restored", "spec.json"),
+    *(MODEL, METRICS, WEIGHTS, LOSSES, "samples.npz", ROWS, "hidden.npz", "confusion.npz"),
+    *(FACTS, ENCODING, "restored", SPEC),
 )
 """What a finished run holds, in the order it is safely removed: without a spec there is no run."""
 
@@ -72,6 +74,9 @@ FILES = (DONE, *CHECKPOINTS, *RESULTS)
 
 PRETRAINING = "pretraining"
 """The folder, inside a run's, of the run that some methods start from."""
+
+SEAL_FORMAT = 1
+"""Of the content of `done`; versions of diw before there were checksums left it empty."""
 
 
 @dataclass(frozen=True)
@@ -85,14 +90,14 @@ class Run:
         """Make (or find again) the folder of the run that `spec` describes."""
         folder.mkdir(parents=True, exist_ok=True)
         sync_folder(folder.parent)
-        if not (folder / "spec.json").exists():
-            write_json(folder / "spec.json", spec)
+        if not (folder / SPEC).exists():
+            write_json(folder / SPEC, spec)
         return cls(folder)
 
     @cached_property
     def spec_json(self) -> dict[str, Any]:
         """What was asked, as it was written."""
-        return self.read("spec.json")
+        return self.read(SPEC)
 
     @cached_property
     def spec(self) -> RunSpec:
@@ -127,15 +132,21 @@ class Run:
         return (self.folder / "restored").exists()
 
     @property
-    def checkpoint_paths(self) -> tuple[Path, Path]:
-        """Where the state to resume from is kept: the newest, and the one before."""
-        newest, before = (self.folder / name for name in CHECKPOINTS)
-        return newest, before
+    def untidy(self) -> bool:
+        """Whether it holds what only an unfinished run needs."""
+        return any((self.folder / name).exists() for name in CHECKPOINTS)
+
+    @cached_property
+    def source(self) -> "Source":
+        """The data that it was trained on, found and compared; see `diw.runs.sources`."""
+        from diw.runs.sources import source_of
+
+        return source_of(self)
 
     @property
     def model(self) -> Path:
         """Where the final network is kept."""
-        return self.folder / "model.safetensors"
+        return self.folder / MODEL
 
     def verified(self, name: str) -> Path:
         """The path of one of the run's files, which is as it was when the run was finished.
@@ -182,10 +193,6 @@ class Run:
                     "train this run again"
                 )
         return rows
-
-    def append(self, row: Row) -> None:
-        """Add one epoch to the metrics."""
-        append(self.folder / METRICS, metrics_line(row))
 
     def ledger(self) -> "NDArray[np.float16]":
         """The weights by finished epoch and training sample, shape (finished epochs, n), read-only.
@@ -244,8 +251,6 @@ class Run:
 
     def arrays(self, name: str) -> "dict[str, NDArray[Any]]":
         """What `write_arrays` kept under `name`; empty where nothing was."""
-        from diw.files import read_archive
-
         path = self.verified(f"{name}.npz")
         return read_archive(path) if path.exists() else {}
 
@@ -261,7 +266,10 @@ class Run:
 
     def finish(self) -> None:
         """Close the records: every file's size and checksum, and the checkpoints removed."""
-        seal(self.folder, len(self.metrics()), RESULTS)
+        present = [name for name in RESULTS if (self.folder / name).exists()]
+        files = {name: fingerprint(self.folder / name) for name in present}
+        content = {"format": SEAL_FORMAT, "epochs": len(self.metrics()), "files": files}
+        write_json(self.folder / DONE, content)
         self.tidy()
 
     def tidy(self) -> None:
@@ -272,11 +280,74 @@ class Run:
             remove_temporaries(self.folder / name)
 
 
+@dataclass(frozen=True)
+class Seal:
+    """What a run's `done` says.
+
+    Attributes:
+        folder: The run's.
+        epochs: Epochs in `metrics.jsonl`; None where `done` does not say.
+        files: Size and SHA-256 by name; empty where `done` does not say.
+    """
+
+    folder: Path
+    epochs: int | None = None
+    files: Mapping[str, Fingerprint] = field(default_factory=dict[str, Fingerprint])
+
+    def check(self, name: str) -> None:
+        """Compare a file with what was sealed; a difference is a `DamageError`."""
+        if name not in self.files:
+            return
+        path, expected = self.folder / name, self.files[name]
+        try:
+            found = fingerprint(path)
+        except FileNotFoundError:
+            raise self._damage(path, "is missing") from None
+        except OSError as error:
+            raise self._damage(path, f"cannot be read ({error.strerror})") from None
+        if found["size"] != expected["size"]:
+            sizes = f"{found['size']:,} bytes, not {expected['size']:,}"
+            raise self._damage(path, f"is damaged: it has {sizes}")
+        if found != expected:
+            raise self._damage(path, "is damaged: its checksum is wrong")
+
+    def _damage(self, path: Path, what: str) -> Exception:
+        """The error to raise; another command may have discarded the run meanwhile."""
+        if read_seal(self.folder) != self:
+            return RunError(f"{self.folder}: another command has replaced this run; try again")
+        return DamageError(f"{path}: {what}; train this run again")
+
+
+def read_seal(folder: Path) -> Seal | None:
+    """The seal of a finished run; None while it is unfinished."""
+    path = folder / DONE
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise DamageError(f"{path}: cannot be read: {error.strerror}") from None
+    if not content:
+        return Seal(folder)
+    try:
+        values = json.loads(content)
+        if values["format"] != SEAL_FORMAT:
+            raise UsageError(f"{path}: its format {values['format']!r} is not known; upgrade diw")
+        files = {str(name): {**sealed} for name, sealed in values["files"].items()}
+        if any(set(sealed) != {"size", "sha256"} for sealed in files.values()):
+            raise TypeError("entries without size and sha256")
+        return Seal(folder, int(values["epochs"]), files)
+    except UsageError:
+        raise
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise DamageError(f"{path}: is damaged: {one_line(error)}") from None
+
+
 def find_runs(path: Path) -> list[Run]:
     """Every run at or below `path`, in a stable order."""
     if not path.exists():
         raise UsageError(f"{path}: no such run or folder of runs")
-    folders = {spec.parent for spec in path.rglob("spec.json")}
+    folders = {spec.parent for spec in path.rglob(SPEC)}
     # A finished run that has lost its spec is one too: whoever reads it says so.
     folders |= {done.parent for done in path.rglob(DONE) if (done.parent / METRICS).exists()}
     runs = [Run(folder) for folder in sorted(folders)]

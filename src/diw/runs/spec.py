@@ -9,7 +9,7 @@ import json
 from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field, fields
-from math import cos, pi
+from math import ceil, cos, pi
 from pathlib import Path
 from types import UnionType
 from typing import TYPE_CHECKING, Any, Literal, Union, get_args, get_origin, get_type_hints
@@ -115,6 +115,92 @@ class Recipe:
         )
 
 
+STEPS = 2000
+"""Steps of the optimiser, at least."""
+PASSES = 5
+"""Passes over the training data, at least: more steps where there are many rows."""
+EPOCHS = 50
+"""Epochs into which a run is divided: how often it is scored, recorded and may be kept."""
+PATIENCE = 25
+"""Epochs without a better one, by held-out trusted loss, after which a run ends."""
+SELECTION = 0.3
+"""Share of the trusted rows that is held out to choose the epoch."""
+FEWEST = 10
+"""Rows below which a held-out loss says too little to choose by."""
+
+FEW_ROWS = 1024
+"""Rows below which a table can be small for its columns."""
+ROWS_PER_COLUMN = 50
+"""Rows per column below which a network learns wrong labels of a small table by heart at once."""
+DECAY = 1e-2
+"""AdamW's weight decay elsewhere."""
+MOST_DECAY = 10.0
+
+RATES = {"adamw": 1e-3, "adam": 1e-3, "sgd": 0.05}
+"""Learning rates for the mean of the losses of a batch."""
+
+
+def fit_recipe(
+    rows: int, given: Mapping[str, Any], steps: int | None = None, *, columns: int | None = None
+) -> Recipe:
+    """AdamW on mean losses with a short warm-up and a cosine to zero, as long as the data need.
+
+    Args:
+        rows: Training rows.
+        given: Fields of the recipe that the user has set.
+        steps: Steps of the optimiser that the user has set.
+        columns: Inputs of the network where the data are a table; None for images.
+    """
+    if steps is not None and "epochs" in given:
+        raise UsageError("steps: give either steps or epochs, not both")
+    optimizer = str(given.get("optimizer", "adamw"))
+    batch_size = int(given.get("batch_size", fit_batch_size(rows)))
+    per_pass = ceil(rows / batch_size)
+    if "epochs" in given:
+        epochs, passes = int(given["epochs"]), 1
+    else:
+        total = ceil((steps or max(STEPS, PASSES * per_pass)) / per_pass)
+        passes = ceil(total / EPOCHS)
+        epochs = ceil(total / passes)
+    fitted: dict[str, Any] = {
+        "epochs": epochs,
+        "passes": passes,
+        "batch_size": batch_size,
+        "optimizer": optimizer,
+        "lr": RATES[optimizer],
+        "weight_decay": fit_decay(rows, columns) if optimizer == "adamw" else 1e-4,
+        "schedule": "cosine",
+        "ramp": min(2, epochs // 5),
+        "reduction": "mean",
+        "patience": PATIENCE,
+    }
+    return Recipe(**(fitted | dict(given)))
+
+
+def fit_batch_size(rows: int) -> int:
+    """A power of two between 32 and 256, a sixteenth of the rows: small data in small batches."""
+    size = 32
+    while size < 256 and 32 * size <= rows:
+        size *= 2
+    return size
+
+
+def fit_decay(rows: int, columns: int | None) -> float:
+    """AdamW's weight decay: strong, 100 columns/rows, on small tables with many columns.
+
+    Weights stay below about 1/decay then. Where there are more rows per column, this would keep
+    the network from learning what is not linear.
+    """
+    if columns is None or rows >= min(FEW_ROWS, ROWS_PER_COLUMN * columns):
+        return DECAY
+    return min(MOST_DECAY, round(100 * columns / rows, 1))
+
+
+def held_out_share(trusted: int) -> float:
+    """The share of `trusted` rows that is held out to choose the epoch; 0 where there are few."""
+    return SELECTION if round(SELECTION * trusted) >= FEWEST else 0.0
+
+
 @dataclass(frozen=True)
 class RunSpec:
     """One run. Its hash names the run's folder, so equal specs are one run.
@@ -138,7 +224,8 @@ class RunSpec:
     synthetic_ok: bool = False
     """Use generated images where a benchmark's files are missing."""
     files: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    """Size and time of the user's own files, so that a changed file makes another run."""
+    """SHA-256 of the user's own files and folders by name, so that a changed file makes another
+    run. Older versions wrote the number of files, their bytes and the time of the latest change."""
     shift: str = "none"
     """The simulated shift: see `diw.shifts.parse_shift`."""
     trusted: int | str | None = 500
@@ -187,8 +274,7 @@ class RunSpec:
                 raise UsageError(f"spec: has no {name}, so it is not the spec of a run")
         recipe_names = {entry.name for entry in fields(Recipe)}
         own_names = {entry.name for entry in fields(cls)} - {"recipe"}
-        # The record of a pretraining says in one more key how many epochs of it were asked for.
-        unknown = sorted(values.keys() - recipe_names - own_names - {"format", "pretraining"})
+        unknown = sorted(values.keys() - recipe_names - own_names - {"format"})
         if unknown:
             raise UsageError(f"spec: unknown key {unknown[0]}; was it written by a newer diw?")
         for kind in (cls, Recipe):

@@ -1,16 +1,41 @@
-"""Training one network: the loop, its scores, and observers that watch it."""
+"""Training: the loop, runs that are recorded, many of them, their scores and their time."""
 
-from diw.training.evaluate import Scores, evaluate
-from diw.training.loop import Training
-from diw.training.observers import OBSERVERS, Observer, make_observers
-from diw.training.optimizing import make_optimizer
+from typing import TYPE_CHECKING
+
+from diw._lazy import names_from
+
+if TYPE_CHECKING:
+    from diw.training.estimate import Stopwatch
+    from diw.training.loop import Epoch, Training, make_optimizer
+    from diw.training.many import run_all, try_all
+    from diw.training.observers import OBSERVERS, Observer, make_observers
+    from diw.training.recorded import execute, with_method
+    from diw.training.scores import Scores, evaluate
 
 __all__ = [
     "OBSERVERS",
+    "Epoch",
     "Observer",
     "Scores",
+    "Stopwatch",
     "Training",
     "evaluate",
+    "execute",
     "make_observers",
     "make_optimizer",
+    "run_all",
+    "try_all",
+    "with_method",
 ]
+
+__getattr__ = names_from(
+    __name__,
+    {
+        "estimate": "Stopwatch",
+        "scores": "Scores evaluate",
+        "loop": "Epoch Training make_optimizer",
+        "many": "run_all try_all",
+        "observers": "OBSERVERS Observer make_observers",
+        "recorded": "execute with_method",
+    },
+)

@@ -5,10 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from diw.experiments.estimate import Stopwatch
-from diw.experiments.execute import execute
-from diw.experiments.sources import with_method
 from diw.runs import Recipe
+from diw.training.estimate import Stopwatch
+from diw.training.recorded import execute, with_method
 from tests.problems import TINY
 
 

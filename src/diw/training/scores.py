@@ -162,10 +162,15 @@ class Selection:
         pieces = outputs_in_pieces(model, self.data)
         total = sum(float(brier(outputs.values, batch.targets).sum()) for batch, outputs in pieces)
         self.losses.append(total / len(self.data))
-        if kept_epoch(self.losses) == len(self.losses):
+        if self.improved:
             state = model.state_dict()
             self.kept = {name: tensor.detach().clone() for name, tensor in state.items()}
         return {"selection_loss": self.losses[-1]}
+
+    @property
+    def improved(self) -> bool:
+        """Whether the latest epoch is the best so far."""
+        return kept_epoch(self.losses) == len(self.losses)
 
     @property
     def over(self) -> bool:

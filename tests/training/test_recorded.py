@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from diw.errors import RunError, UsageError
-from diw.experiments.execute import check_claim, claim, discard, execute
-from diw.experiments.sources import with_method
 from diw.runs import Run, holding
+from diw.runs.journal import CHECKPOINTS
+from diw.training.recorded import check_claim, claim, discard, execute, with_method
 from tests.own_data import diw, done
 from tests.problems import TINY
 
@@ -63,13 +63,13 @@ def test_discarding_happens_under_the_lock_and_keeps_it(tmp_path: Path) -> None:
 
 
 def test_what_a_kill_after_the_end_left_is_removed_by_the_next_command(tmp_path: Path) -> None:
-    from diw.experiments.grid import run_all
+    from diw.training.many import run_all
 
     run = execute(SPEC, tmp_path)
-    for path in run.checkpoint_paths:
+    for path in (run.folder / name for name in CHECKPOINTS):
         path.write_bytes(b"not needed any more")
     run_all([SPEC], tmp_path)
-    assert not any(path.exists() for path in run.checkpoint_paths)
+    assert not run.untidy
 
 
 def test_another_run_and_other_files_are_refused(tmp_path: Path) -> None:

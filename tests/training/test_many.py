@@ -12,20 +12,20 @@ from filelock import FileLock
 from safetensors.numpy import load_file
 
 from diw.errors import RunError, UsageError
-from diw.experiments.execute import execute
-from diw.experiments.grid import free_first, run_all, try_all
-from diw.experiments.sources import load_split, with_method
 from diw.runs import LOCK, Recipe, RunSpec
+from diw.runs.sources import Source
+from diw.training.many import free_first, run_all, try_all
+from diw.training.recorded import execute, with_method
 
 RECIPE = Recipe(epochs=3, lr=1e-3)
 SPEC = with_method(RunSpec(shift="symmetric:0.4", trusted=100, model="mlp", recipe=RECIPE), "diw")
 
 
 def test_methods_share_their_data() -> None:
-    first, second = load_split(SPEC), load_split(with_method(SPEC, "uniform"))
+    first, second = Source.of(SPEC).split, Source.of(with_method(SPEC, "uniform")).split
     assert (first.train.targets == second.train.targets).all()
     assert (first.trusted_places == second.trusted_places).all()
-    other = load_split(replace(SPEC, seed=1))
+    other = Source.of(replace(SPEC, seed=1)).split
     assert not (first.train.targets == other.train.targets).all()
 
 
@@ -137,7 +137,7 @@ def test_workers_with_several_threads_are_refused(tmp_path, cluster) -> None:
 
 def test_a_scheduler_that_is_not_there_is_named(tmp_path, monkeypatch) -> None:
     pytest.importorskip("distributed")
-    monkeypatch.setattr("diw.experiments.cluster.PATIENCE", 1)
+    monkeypatch.setattr("diw.training.many.PATIENCE", 1)
     with pytest.raises(RunError, match=r"127\.0\.0\.1:1: cannot reach a dask scheduler"):
         run_all([SPEC], tmp_path, scheduler="tcp://127.0.0.1:1")
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from diw.training import evaluate
-from diw.training.evaluate import Scores, calibration_error
+from diw.training.scores import Scores, calibration_error
 from tests.problems import tiny_split
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from diw.data.split import make_split
-from diw.experiments.learners import is_small, learner_scores
+from diw.training.learners import is_small, learner_scores
 from tests.problems import tiny_bundle
 
 pytest.importorskip("sklearn")

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from diw.errors import UsageError
-from diw.experiments.fitting import (
+from diw.runs.spec import (
     DECAY,
     EPOCHS,
     MOST_DECAY,

@@ -5,22 +5,17 @@ import time
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from dataclasses import replace
-from itertools import count
 from math import ceil
 from pathlib import Path
 
 import torch
 
-from diw.experiments.execute import make_training
-from diw.experiments.sources import load_split, with_method
 from diw.methods import describe, find
 from diw.runs import Run, RunSpec
-from diw.training import Training, evaluate
+from diw.runs.sources import Source
+from diw.training.recorded import Recorded, make_recorded, with_method
+from diw.training.scores import evaluate
 
-WARM_UP = 2
-STEPS = 12
-SECONDS = 2.0
-"""After the warm-up, steps are measured until there are `STEPS` or `SECONDS` have passed."""
 SCORED = 1000
 """Test samples that are scored to see how long that takes."""
 
@@ -42,7 +37,7 @@ class Stopwatch:
         return sum(self._run(replace(spec, seed=some[0].seed, observe=())) for spec in some)
 
     def _run(self, spec: RunSpec) -> float:
-        split, recipe = load_split(spec), spec.recipe
+        split, recipe = Source.of(spec).split, spec.recipe
         steps = ceil(len(split.train) / recipe.batch_size) * (recipe.passes or 1)
         scoring = len(split.test) * self._evaluation(spec)
         pretraining = int(spec.method_fields.get("pretraining", 0))
@@ -59,39 +54,25 @@ class Stopwatch:
         if key not in self._steps:
             has = {field.name for field in describe(find(method))}
             own = {name: value for name, value in spec.method_fields.items() if name in has}
-            with _training(with_method(spec, method, own)) as training:
-                self._steps[key] = _step_seconds(training)
+            with _thrown_away(with_method(spec, method, own)) as recorded:
+                self._steps[key] = recorded.training.trial_seconds()
         return self._steps[key]
 
     def _evaluation(self, spec: RunSpec) -> float:
         """Seconds per scored sample."""
         key = repr((spec.data, spec.model))
         if key not in self._evaluations:
-            test = load_split(spec).test
+            test = Source.of(spec).split.test
             part = test.subset(torch.arange(min(SCORED, len(test))))
-            with _training(with_method(spec, "uniform")) as training:
+            with _thrown_away(with_method(spec, "uniform")) as recorded:
                 started = time.perf_counter()
-                evaluate(training.model, part)
+                evaluate(recorded.model, part)
                 self._evaluations[key] = (time.perf_counter() - started) / len(part)
         return self._evaluations[key]
 
 
 @contextmanager
-def _training(spec: RunSpec) -> Generator[Training]:
+def _thrown_away(spec: RunSpec) -> Generator[Recorded]:
     """The training of a spec, in a folder that does not stay."""
     with tempfile.TemporaryDirectory() as folder, torch.random.fork_rng(devices=[]):
-        yield make_training(spec, Run.create(Path(folder), {}))
-
-
-def _step_seconds(training: Training) -> float:
-    """Seconds per weighted training step, after some that warm up."""
-    training.objective.prepare()
-    training.objective.start_epoch(2)  # the first epoch of DIW has no weights to find
-    training.model.train()
-    batches = (batch for epoch in count(2) for batch in training.batches(epoch))
-    times: list[float] = []
-    while len(times) < WARM_UP + STEPS and sum(times[WARM_UP:]) < SECONDS:
-        started = time.perf_counter()
-        training.step(next(batches))
-        times.append(time.perf_counter() - started)
-    return sum(times[WARM_UP:]) / max(1, len(times) - WARM_UP)
+        yield make_recorded(spec, Run(Path(folder)))
