@@ -54,23 +54,23 @@ reproduce: $(VENV)/.dev  ## Reproduce the paper: RESULTS="label-noise tsne" SCAL
 bench: $(VENV)/.dev  ## Measure speed and memory against peers in the same run
 	$(ONE_THREAD) $(BIN)/python -m benchmarks
 
-# The soaks keep where they are in .soak (the solver's in soak), and go on from there.
+# The soaks keep where they are in .soak, and go on from there.
 soak-solver: $(VENV)/.dev  ## Compare the solver with its oracles on 100,000 problems (hours)
-	$(ONE_THREAD) $(BIN)/python -m tests.matching.soak
+	$(ONE_THREAD) $(BIN)/python -m tools.soak.solver
 
 soak-kill: $(VENV)/.dev  ## Kill commands 200 times at random moments; they end bitwise the same
-	$(ONE_THREAD) $(BIN)/python -m tests.soak.kill
+	$(ONE_THREAD) $(BIN)/python -m tools.soak.kill
 
 soak-pairs: $(VENV)/.dev  ## Start 50 pairs of commands on one folder; none mixes its results with another
-	$(ONE_THREAD) $(BIN)/python -m tests.soak.pairs
+	$(ONE_THREAD) $(BIN)/python -m tools.soak.pairs
 
 soak-fuzz: $(VENV)/.dev  ## Damage files, make up command lines, give kmm numbers of any magnitude
-	$(ONE_THREAD) $(BIN)/python -m tests.soak.fuzz
-	$(ONE_THREAD) $(BIN)/python -m tests.soak.readers
-	$(ONE_THREAD) $(BIN)/python -m tests.soak.numbers
+	$(ONE_THREAD) $(BIN)/python -m tools.soak.fuzz
+	$(ONE_THREAD) $(BIN)/python -m tools.soak.readers
+	$(ONE_THREAD) $(BIN)/python -m tools.soak.numbers
 
 soak-load: $(VENV)/.dev  ## 300 epochs, a table of a million rows, 200 queued runs
-	$(ONE_THREAD) $(BIN)/python -m tests.soak.load
+	$(ONE_THREAD) $(BIN)/python -m tools.soak.load
 
 $(LOWEST)/.dev: pyproject.toml constraints.txt scripts/lowest_versions.py
 	$(PYTHON) -m venv $(LOWEST)

@@ -1,6 +1,6 @@
 """Kill commands at random moments until they are done; they must end as undisturbed ones do.
 
-    python -m tests.soak.kill [--kills 200] [--folder .soak/kill] [--seed 0]
+    python -m tools.soak.kill [--kills 200] [--folder .soak/kill] [--seed 0]
 
 Commands run in forked processes, which need not import torch again, and get SIGKILL after a
 random part of the time that they take undisturbed. A kill in four comes in the first moments, where
@@ -52,9 +52,15 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     ),
     "two processes": ("forked", *TWO),
     "torchrun": ("torchrun", *TWO),
-    "audit": ("audit", "dynamic/whole", "--device", "cpu"),  # of the first command's run
+    # These three read the run of the first command.
+    "audit": ("audit", "dynamic/whole", "--device", "cpu"),
+    "report": ("report", "dynamic/whole", "--out", "{out}/page.html", "--json", "{out}/r.json"),
+    "diagnosis": (
+        *("diagnose", "--data", "train.csv", "--trusted", "trusted.csv", "--label", "status"),
+        *("--json", "{out}/diagnosis.json"),
+    ),
 }
-"""What is killed; each writes to the folder `out`."""
+"""What is killed; each writes to a folder: that of `--out`, or the one that `{out}` stands for."""
 
 PR_SET_PDEATHSIG = 1  # of Linux
 SIGNALS = (signal.SIGKILL, signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
@@ -137,7 +143,7 @@ def start(folder: Path, command: tuple[str, ...], out: Path) -> int:
         if command[0] == "forked":
             command = command[1:]
             _join_another()
-        main([*command, "--out", str(out)])
+        main(_into(out, command))
     except KeyboardInterrupt:  # before the command has begun
         os._exit(130)
     except SystemExit as end:
@@ -149,6 +155,15 @@ def start(folder: Path, command: tuple[str, ...], out: Path) -> int:
         sys.stderr.flush()
     finally:
         os._exit(99)  # a traceback, or no exit
+
+
+def _into(out: Path, command: tuple[str, ...]) -> list[str]:
+    """A command that writes to `out`."""
+    words = [word.replace("{out}", str(out)) for word in command]
+    if words == list(command):
+        return [*words, "--out", str(out)]
+    out.mkdir(exist_ok=True)
+    return words
 
 
 def _join_another() -> None:

@@ -1,6 +1,6 @@
 """Damage files of every kind that diw reads: each is read, or refused in one line.
 
-    python -m tests.soak.readers [--files 3000] [--folder .soak/readers] [--seed 0]
+    python -m tools.soak.readers [--files 3000] [--folder .soak/readers] [--seed 0]
 
 A few bytes are changed, cut off, repeated, or exchanged for those of a file of another kind. The
 number reached is kept, so that a stopped soak goes on.
@@ -17,6 +17,7 @@ import pyarrow
 import pyarrow.parquet as parquet
 import torch
 from PIL import Image
+from tools.soak.cases import WrongError, go_through, run_from_command_line
 
 from diw.data import load
 from diw.data.benchmarks.readers import parse_idx
@@ -24,7 +25,6 @@ from diw.data.corrections import read_corrections
 from diw.data.streams import find_parts
 from diw.data.values import read_values
 from diw.errors import RunError, UsageError
-from tests.soak.cases import WrongError, go_through, run_from_command_line
 
 
 def originals() -> dict[str, bytes]:

@@ -1,6 +1,6 @@
 """Give `kmm` numbers of any magnitude, and check what it says by exact arithmetic.
 
-    python -m tests.soak.numbers [--problems 100000] [--folder .soak/numbers] [--seed 0]
+    python -m tools.soak.numbers [--problems 100000] [--folder .soak/numbers] [--seed 0]
 
 Values are up to ±1.7e308 and down to the smallest float, equal, nearly equal, of mixed magnitudes,
 in one and two columns. Distances are computed as fractions of whole numbers and kernel values to
@@ -18,10 +18,10 @@ from pathlib import Path
 
 import mpmath
 import numpy as np
+from tools.soak.cases import WrongError, go_through, run_from_command_line
 
 from diw import kmm
 from diw.errors import MatchingError
-from tests.soak.cases import WrongError, go_through, run_from_command_line
 
 mpmath.mp.dps = 40
 
@@ -116,7 +116,7 @@ def _kernel(a, b, gamma: float) -> mpmath.mpf:
 
 
 def _gap(gradient, w, bound: float, low: float, high: float):
-    """max g·(w − v) over 0 ≤ v ≤ B with its sum in the band: v fills the smallest entries of g."""
+    """Max g·(w − v) over 0 ≤ v ≤ B with its sum in the band: v fills the smallest entries of g."""
     total, filled = mpmath.mpf(0), mpmath.mpf(0)
     for g in sorted(gradient):
         room = mpmath.mpf(bound)

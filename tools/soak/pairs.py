@@ -1,6 +1,6 @@
 """Start commands two at a time on one folder: no corruption, and each is told the truth.
 
-    python -m tests.soak.pairs [--pairs 50] [--folder .soak/pairs] [--seed 0]
+    python -m tools.soak.pairs [--pairs 50] [--folder .soak/pairs] [--seed 0]
 
 A pair is twice the same command, two with different settings, one with --fresh, or a report while
 the other trains, the second a random moment after the first. Afterwards the run must be one of the
@@ -12,10 +12,11 @@ import shutil
 import time
 from pathlib import Path
 
+from tools.soak.cases import go_through, run_from_command_line
+from tools.soak.kill import COMMANDS, results, start, wait
+
 from diw.runs import Run
 from tests.own_data import write_csv
-from tests.soak.cases import go_through, run_from_command_line
-from tests.soak.kill import COMMANDS, results, start, wait
 
 ONE = COMMANDS["dynamic"]
 OTHER = (*ONE, "--seed", "1")

@@ -1,6 +1,6 @@
 """Long, large and many: memory stays flat, a large table fits, no queued run is lost.
 
-    python -m tests.soak.load [memory] [table] [queue] [--folder .soak/load]
+    python -m tools.soak.load [memory] [table] [queue] [--folder .soak/load]
 
 - memory: 300 epochs of one run grow the process by at most 5% after the second.
 - table: 10⁶ rows of 50 columns are trained on for an epoch, and weighed, within 6 GiB each.

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[1]
 
 
 @pytest.mark.parametrize(
@@ -17,10 +17,11 @@ ROOT = Path(__file__).parents[2]
         ("fuzz", ["--cases", "40"], "40 cases, nothing wrong"),
         ("readers", ["--files", "60"], "60 files, nothing wrong"),
         ("numbers", ["--problems", "300"], "300 problems, nothing wrong"),
+        ("solver", ["--problems", "60"], "60 problems, nothing wrong"),
     ],
 )
 def test_a_short_soak_finds_nothing(soak, options, words, tmp_path) -> None:
-    command = [sys.executable, "-m", f"tests.soak.{soak}", "--folder", str(tmp_path), *options]
+    command = [sys.executable, "-m", f"tools.soak.{soak}", "--folder", str(tmp_path), *options]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     assert words in done.stdout

@@ -1,6 +1,6 @@
 """Damage files of runs and make up command lines: no traceback, no hang, no wrong result.
 
-    python -m tests.soak.fuzz [--cases 4500] [--folder .soak/fuzz] [--seed 0]
+    python -m tools.soak.fuzz [--cases 4500] [--folder .soak/fuzz] [--seed 0]
 
 Two cases in three damage one file of a finished or an unfinished run (a byte flipped, an end cut
 off, emptied, exchanged for another, removed) and call a verb on it; one in three is a random
@@ -19,10 +19,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import click
+from tools.soak.cases import WrongError, go_through, run_from_command_line
 
 from diw.cli.main import VERBS, main
 from diw.cli.main import diw as verbs
-from tests.soak.cases import WrongError, go_through, run_from_command_line
 
 TRAIN = (
     *("train", "--data", "train.csv", "--label", "status", "--trusted", "trusted.csv"),
