@@ -157,5 +157,5 @@ def learner(name: str) -> Any:
     if name == "logistic":
         return LogisticRegression(max_iter=200)
     return HistGradientBoostingClassifier(
-        max_iter=30, max_leaf_nodes=8, min_samples_leaf=5, early_stopping=False, random_state=0
+        max_iter=20, max_leaf_nodes=8, min_samples_leaf=5, early_stopping=False, random_state=0
     )

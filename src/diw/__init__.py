@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from diw.integrations.reweighted import ImportanceWeighted as ImportanceWeighted
     from diw.integrations.sklearn import DIWClassifier as DIWClassifier
     from diw.integrations.sklearn import DIWRegressor as DIWRegressor
+    from diw.integrations.trusted import TrustedClassifier as TrustedClassifier
     from diw.matching import KMM, Match, kmm, kmm_batch
     from diw.methods import Method
     from diw.objective import Objective, Result
@@ -45,6 +46,7 @@ _WITH_EXTRA = {
     "DIWClassifier": "diw.integrations.sklearn",
     "DIWRegressor": "diw.integrations.sklearn",
     "ImportanceWeighted": "diw.integrations.reweighted",
+    "TrustedClassifier": "diw.integrations.trusted",
 }
 
 __all__ = [

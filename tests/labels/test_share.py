@@ -26,13 +26,13 @@ def test_the_exact_interval_is_that_of_all_samples(wrong):
 def test_all_rows_verified_leave_nothing_open():
     assert exact_share(3, 20, 20).as_list() == [0.15, 0.15, 0.15]
     observed = np.arange(40) < 12
-    found = estimate_share(observed, np.zeros(40), 0.0, 40)
+    found = estimate_share(observed, np.zeros((40, 1)), np.zeros(1), 40)
     assert found.as_list() == pytest.approx([0.3, 0.3, 0.3])
 
 
 def test_without_information_it_is_wilsons():
     observed = np.arange(1000) < 300
-    found = estimate_share(observed, np.full(1000, 0.5), 0.5, 10**9)
+    found = estimate_share(observed, np.full((1000, 1), 0.5), np.full(1, 0.5), 10**9)
     assert [found.low, found.high] == pytest.approx([0.2724, 0.3291], abs=2e-4)
 
 
@@ -40,16 +40,21 @@ def draws(quality, rate, m, times=400, n=2000, drawn=None):
     """How often the interval holds the truth, its mean width, and the mean of the estimates."""
     rng = np.random.default_rng(0)
     wrong = rng.random(n) < rate
-    predicted = np.clip(quality * wrong + (1 - quality) * rate + rng.normal(0, 0.05, n), 0, 1)
+    noise = rng.normal(0, 0.05, (n, 2))
+    predicted = np.clip((quality * wrong + (1 - quality) * rate)[:, None] + noise, 0, 1)
     held, widths, values = 0, [], []
     for _ in range(times):
         if drawn is None:
             rows, weights = rng.permutation(n)[:m], None
         else:
-            rows = np.flatnonzero(rng.random(n) < drawn(predicted))
-            weights = drawn(predicted)[rows]
+            rows = np.flatnonzero(rng.random(n) < drawn(predicted[:, 0]))
+            weights = drawn(predicted[:, 0])[rows]
         found = estimate_share(
-            wrong[rows], predicted[rows], float(np.delete(predicted, rows).mean()), n, weights
+            wrong[rows],
+            predicted[rows],
+            np.delete(predicted, rows, axis=0).mean(axis=0),
+            n,
+            weights,
         )
         held += found.low <= wrong.mean() <= found.high
         widths.append(found.high - found.low)

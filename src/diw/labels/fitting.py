@@ -15,26 +15,29 @@ from scipy.special import log_softmax
 from diw.labels.evidence import Evidence
 from diw.labels.model import FLOOR, Coefficients, LabelModel, floored, parts, voices_of
 from diw.labels.share import Share, estimate_share
-from diw.labels.transitions import Bools, Floats, Ints, estimate_noise, temperature
+from diw.labels.transitions import TINY, Bools, Floats, Ints, estimate_noise, temperature
 from diw.labels.trusted import check_trusted
 
 PENALTIES = Coefficients(model=0.5, given=0.1, transitions=1.0, verified=1.0)
 """Of the squared distances to the defaults; in units of the log-likelihood of one row."""
 BIAS_PENALTY = 12.0
+VIEWS = Coefficients(), Coefficients(model=0.3, given=1.0, transitions=0.5, verified=1.0)
+"""For the share of wrong labels: errors as usual, and errors that the learner has learned."""
 
 
-def fit(evidence: Evidence, *, seed: int = 0) -> LabelModel:
+def fit(evidence: Evidence, *, seed: int = 0, share: bool = True) -> LabelModel:
     """Fit the model on the verified rows; without any, on the trusted samples or on nothing.
 
     Args:
         evidence: Predictions, given labels, and what was verified.
         seed: Decides folds and bootstraps.
+        share: Whether to estimate how many labels are wrong, too.
     """
     if evidence.trusted is None or not len(evidence.trusted):
         return _without_labels(evidence)
     if evidence.rows is None:
         return _from_trusted_samples(evidence, seed)
-    return _Fit.of(evidence, seed).model()
+    return _Fit.of(evidence, seed).model(share)
 
 
 @dataclass(frozen=True)
@@ -66,21 +69,20 @@ class _Fit:
         features = np.stack([floored(evidence.log_p[rows]), named, ratios, voices], axis=2)
         return cls(evidence, rows, right, given, fold, features, seen)
 
-    def model(self) -> LabelModel:
-        """The model of all verified rows, with the share of wrong labels."""
+    def model(self, share: bool) -> LabelModel:
+        """The model of all verified rows, and the share of wrong labels if that is asked."""
         evidence, k = self.evidence, self.evidence.classes
         found = self.without(np.zeros(len(self.rows), bool))
         posterior = found.posterior(evidence.log_p, evidence.given, evidence.log_v)
         posterior[self.rows] = np.eye(k)[self.right]
         joint = _by_given(posterior, evidence.given) + 1e-9 * np.eye(k)
-        held = self.held_out()
-        check = check_trusted(np.log(np.maximum(held.predictions, FLOOR)), self.right)
+        check = check_trusted(np.log(np.maximum(self.held_out(), FLOOR)), self.right)
         return replace(
             found,
             transitions=(joint / joint.sum(axis=0)).T,
             doubtful=check.wrong if check.enough else np.zeros(len(self.rows)),
             notes=self.notes(found.coefficients),
-            **self.shares(held),
+            **(self.shares() if share else {}),
         )
 
     def without(self, left_out: Bools) -> LabelModel:
@@ -92,7 +94,8 @@ class _Fit:
         # Of labels of such a class only wrong ones can have been verified: no evidence against all.
         ratios[:, unseen] = 0.0
         lead = self.lead(coefficients) if len(unseen) else 0.0
-        return LabelModel(coefficients, biases, ratios, np.eye(k), unseen=unseen, lead=lead)
+        plain = LabelModel.plain(ratios)
+        return replace(plain, coefficients=coefficients, biases=biases, unseen=unseen, lead=lead)
 
     def lead(self, coefficients: Coefficients) -> float:
         """What T and v add for right labels, beyond the best other class; the mean, at least 0."""
@@ -103,46 +106,66 @@ class _Fit:
         added[:, ~self.seen] = -np.inf
         return max(float((own - added.max(axis=1)).mean()), 0.0) if len(fine) else 0.0
 
-    def held_out(self) -> "_HeldOut":
-        """For each fold, what the fit on the other folds says of its rows and of the open ones."""
+    def held_out(self) -> Floats:
+        """(m, k) the posterior of the verified rows, each by the fit without its fold."""
+        found = np.empty((len(self.rows), self.evidence.classes))
+        for f in range(int(self.fold.max()) + 1):
+            held = self.fold == f
+            found[held] = self.says(self.without(held), f, self.rows[held])
+        return found
+
+    def says(self, model: LabelModel, f: int, rows: Ints) -> Floats:
+        """(b, k) the posterior of these rows, with the small model that did not see fold f."""
+        evidence = self.evidence
+        log_v = None if evidence.log_v is None else evidence.log_v[f][rows]
+        return model.posterior(evidence.log_p[rows], evidence.given[rows], log_v)
+
+    def witnesses(self) -> "_Witnesses":
+        """Predictions for the share: coefficients are not fitted, so that folds do not mix.
+
+        The inputs of one fold's coefficients are from small models that saw other folds. That
+        shrinks the errors on them, and made intervals too narrow by a fifth.
+        """
         evidence, k = self.evidence, self.evidence.classes
         n, folds = len(evidence.given), int(self.fold.max()) + 1
         nobody = np.ones(n, bool)
         nobody[self.rows] = False
-        predictions, by_given = np.empty((len(self.rows), k)), np.zeros((k, k))
+        held = np.empty((len(self.rows), k, len(VIEWS)))
+        by_given = np.zeros((k, k, len(VIEWS)))
         for f in range(folds):
-            model = self.without(self.fold == f)
+            own = self.fold == f
+            model = LabelModel.plain(log_ratios(self.right[~own], self.given[~own], k))
+            for place, view in enumerate(VIEWS):
+                seen = replace(model, coefficients=view)
+                held[own, :, place] = self.says(seen, f, self.rows[own])
+                for part in parts(n):
+                    rows = np.arange(n)[part][nobody[part]]
+                    counts = _by_given(self.says(seen, f, rows), evidence.given[rows])
+                    by_given[:, :, place] += counts / folds
+        return _Witnesses(held, by_given)
 
-            def says(rows: Ints, f: int = f, model: LabelModel = model) -> Floats:
-                log_v = None if evidence.log_v is None else evidence.log_v[f][rows]
-                return model.posterior(evidence.log_p[rows], evidence.given[rows], log_v)
-
-            predictions[self.fold == f] = says(self.rows[self.fold == f])
-            for part in parts(n):
-                rows = np.arange(n)[part][nobody[part]]
-                by_given += _by_given(says(rows), evidence.given[rows]) / folds
-        return _HeldOut(predictions, by_given)
-
-    def shares(self, held: "_HeldOut") -> dict[str, Any]:
+    def shares(self) -> dict[str, Any]:
         """Shares of wrong labels in all, by given class and by pair, from rows drawn at random."""
         k, drawn = self.evidence.classes, self.evidence.drawn
         random = np.ones(len(self.rows), bool) if drawn is None else drawn > 0
         if not random.any():
             return {"share": None, "by_class": (None,) * k}
-        nobody = held.by_given.sum(axis=1)
+        said = self.witnesses()
+        nobody = said.by_given[:, :, 0].sum(axis=1)
 
         def share(
-            among: Bools, true: Bools, predicted: Floats, count: float, open_: float
+            among: Bools, true: Bools, predicted: Floats, count: Floats, left: float
         ) -> Share:
-            chosen, n = among & random, round(open_) + int((among & random).sum())
+            chosen = among & random
+            n = round(left) + int(chosen.sum())
             weights = None if drawn is None else drawn[chosen]
-            mean = count / max(open_, 1e-9)
+            mean = count / max(left, TINY)
             found = estimate_share(true[chosen], predicted[chosen], mean, n, weights)
             return found.joined(true[among & ~random], n)
 
         wrong = self.right != self.given
-        predicted = 1 - held.predictions[np.arange(len(self.rows)), self.given]
-        counts = nobody - np.diagonal(held.by_given)
+        predicted = 1 - said.held[np.arange(len(self.rows)), self.given]
+        counts = nobody[:, None] - np.einsum("iiv->iv", said.by_given)
         by_class: list[Share | None] = [None] * k
         for c in np.unique(self.given[random]):
             by_class[c] = share(self.given == c, wrong, predicted, counts[c], nobody[c])
@@ -150,13 +173,13 @@ class _Fit:
             (int(i), int(j)): share(
                 self.given == j,
                 self.right == i,
-                held.predictions[:, i],
-                float(held.by_given[j, i]),
+                said.held[:, i],
+                said.by_given[j, i],
                 float(nobody[j]),
             )
             for i, j in np.unique(np.stack([self.right, self.given])[:, random & wrong], axis=1).T
         }
-        in_all = share(self.given >= 0, wrong, predicted, counts.sum(), nobody.sum())
+        in_all = share(self.given >= 0, wrong, predicted, counts.sum(axis=0), nobody.sum())
         return {"share": in_all, "by_class": tuple(by_class), "pairs": pairs}
 
     def notes(self, coefficients: Coefficients) -> tuple[str, ...]:
@@ -174,13 +197,13 @@ class _Fit:
 
 
 @dataclass(frozen=True)
-class _HeldOut:
-    """What fits without a fold say."""
+class _Witnesses:
+    """What the fixed views of fits without a fold say."""
 
-    predictions: Floats
-    """(m, k) posterior of the verified rows, each by the fit without its fold."""
+    held: Floats
+    """(m, k, views) posterior of the verified rows, each by the fits without its fold."""
     by_given: Floats
-    """(k, k) expected numbers by given and right class of the rows that nobody verified."""
+    """(k, k, views) expected numbers by given and right class of the rows that nobody verified."""
 
 
 def log_ratios(right: Ints, given: Ints, k: int) -> Floats:
@@ -236,7 +259,7 @@ def _without_labels(evidence: Evidence) -> LabelModel:
     k = evidence.classes
     note = "No row is verified: predictions are taken at face value. Verify rows of your data."
     alone = Coefficients(model=1.0, given=0.0, transitions=0.0, verified=0.0)
-    return LabelModel(alone, np.zeros(k), np.zeros((k, k)), np.eye(k), notes=(note,))
+    return replace(LabelModel.plain(np.zeros((k, k))), coefficients=alone, notes=(note,))
 
 
 def _from_trusted_samples(evidence: Evidence, seed: int) -> LabelModel:

@@ -86,6 +86,12 @@ class LabelModel:
     lead: float = 0.0
     notes: tuple[str, ...] = ()
 
+    @classmethod
+    def plain(cls, log_ratios: Floats) -> "LabelModel":
+        """With these (k, k) log T, usual coefficients, and nothing else."""
+        k = len(log_ratios)
+        return cls(Coefficients(), np.zeros(k), log_ratios, np.eye(k))
+
     def posterior(
         self, log_p: Floats, given: Ints, log_v: NDArray[np.floating] | None = None
     ) -> Floats:

@@ -1,9 +1,9 @@
 """How many labels are wrong: from verified rows, made narrower by predictions for all rows.
 
 The share of wrong labels among m rows drawn at random is an estimate by itself. With g(x) the
-predicted probability that a label is wrong,
+predicted probability that a label is wrong, or several of them,
 
-    λ mean of g over the other rows + mean over the verified rows of (wrong − λ g)
+    λ·(mean of g over the other rows) + mean over the verified rows of (wrong − λ·g)
 
 estimates the share among the rows that nobody verified without a bias, whatever g is, if no row is
 predicted by what was fitted on it; the better g, the smaller is the variance. The verified ones are
@@ -51,14 +51,14 @@ class Share:
 
 
 def estimate_share(
-    observed: Bools, predicted: Floats, mean: float, n: int, drawn: Floats | None = None
+    observed: Bools, predicted: Floats, mean: Floats, n: int, drawn: Floats | None = None
 ) -> Share:
     """The share of rows for which something holds, such as a wrong label.
 
     Args:
         observed: (m,) whether it holds for the verified rows.
-        predicted: (m,) its probability for them, from fits without the row.
-        mean: The mean of the same fits' probabilities over the rows that nobody verified.
+        predicted: (m, q) its probability for them, by q predictions from fits without the row.
+        mean: (q,) their means over the rows that nobody verified, by the same fits.
         n: How many rows there are in all.
         drawn: (m,) probabilities with which the rows were drawn; None: all the same.
     """
@@ -68,23 +68,25 @@ def estimate_share(
     p = float(np.average(observed, weights=weights))
     if min(p, 1 - p) * m < FEW:
         return exact_share(round(p * round(m)), round(m), n)
-    spread = predicted - np.average(predicted, weights=weights)
-    square = float(np.average(spread**2, weights=weights))
-    power = float(np.average(spread * observed, weights=weights)) / square if square > 0 else 0.0
-    power = min(max(power, 0.0), 1.0)
-    left = observed - power * predicted
+    root = np.sqrt(weights / weights.mean())
+    centred = predicted - np.average(predicted, axis=0, weights=weights)
+    power = np.linalg.lstsq(centred * root[:, None], root * (observed - p), rcond=1e-3)[0]
+    left = observed - predicted @ power
     rest = float(np.average(left, weights=weights))
+    free = max(m - 1 - len(power), 1.0)
+    variance = float(np.average((left - rest) ** 2, weights=weights)) * m / free
+    variance = min(variance + MISSED / m, max(variance, p * (1 - p)))
     verified = len(observed) / n
-    value = verified * float(observed.mean()) + (1 - verified) * (power * mean + rest)
+    value = verified * float(observed.mean()) + (1 - verified) * (float(mean @ power) + rest)
     value = min(max(value, 0.0), 1.0)
     variance = float(np.average((left - rest) ** 2, weights=weights)) * m / max(m - 2, 1)
     variance = min(variance + MISSED / m, max(variance, p * (1 - p)))
-    return _wilson(value, variance / (p * (1 - p)) * (1 - verified) / m, m)
+    return _wilson(value, variance / (p * (1 - p)) * (1 - verified) / m, free)
 
 
-def _wilson(value: float, scale: float, m: float) -> Share:
-    """All θ with (value − θ)² ≤ z² scale θ (1 − θ); z is Student's."""
-    factor = float(t.ppf(0.5 + LEVEL / 2, max(m - 2, 1))) ** 2 * scale
+def _wilson(value: float, scale: float, free: float) -> Share:
+    """All θ with (value − θ)² ≤ t² scale θ (1 − θ); t is Student's, with its degrees of freedom."""
+    factor = float(t.ppf(0.5 + LEVEL / 2, free)) ** 2 * scale
     centre = (value + factor / 2) / (1 + factor)
     half = np.sqrt(factor * (value * (1 - value) + factor / 4)) / (1 + factor)
     return Share(value, float(max(centre - half, 0.0)), float(min(centre + half, 1.0)))
