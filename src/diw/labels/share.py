@@ -28,7 +28,9 @@ from diw.labels.transitions import Bools, Floats, Ints
 FEW = 8
 """With fewer wrong (or right) labels among the verified ones the interval is exact."""
 LEVEL = 0.95
-MISSED = 0.5
+RANK = 1e-3
+"""Combinations of predictions that vary less, relative to the others, are none."""
+MISSED = 2.0
 """Verified rows on which predictions are quite wrong and that chance left out: their number."""
 
 
@@ -68,14 +70,18 @@ def estimate_share(
     p = float(np.average(observed, weights=weights))
     if min(p, 1 - p) * m < FEW:
         return exact_share(round(p * round(m)), round(m), n)
-    root = np.sqrt(weights / weights.mean())
-    centred = predicted - np.average(predicted, axis=0, weights=weights)
-    power = np.linalg.lstsq(centred * root[:, None], root * (observed - p), rcond=1e-3)[0]
+    root = np.sqrt(weights / weights.sum())[:, None]
+    design = root * (predicted - np.average(predicted, axis=0, weights=weights))
+    power = np.linalg.lstsq(design, root[:, 0] * (observed - p), rcond=RANK)[0]
     left = observed - predicted @ power
     rest = float(np.average(left, weights=weights))
-    free = max(m - 1 - len(power), 1.0)
-    variance = float(np.average((left - rest) ** 2, weights=weights)) * m / free
+    # A row that decides λ is fitted too well: its residual is what it is when left out.
+    axes, sizes, _ = np.linalg.svd(design, full_matrices=False)
+    leverage = (axes[:, sizes > RANK * sizes.max()] ** 2).sum(axis=1) + root[:, 0] ** 2
+    errors = (left - rest) / np.maximum(1 - leverage, 0.1)
+    variance = float(np.average(errors**2, weights=weights))
     variance = min(variance + MISSED / m, max(variance, p * (1 - p)))
+    free = max(m - 1 - len(power), 1.0)
     verified = len(observed) / n
     value = verified * float(observed.mean()) + (1 - verified) * (float(mean @ power) + rest)
     value = min(max(value, 0.0), 1.0)
