@@ -156,7 +156,8 @@ class TrustedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     def _check_rows(self, X: Any) -> None:
         check_is_fitted(self, "estimator_")
-        validate_data(self, X, reset=False, skip_check_array=True)
+        if getattr(X, "ndim", 2) != 1:  # texts, or what the learner refuses
+            validate_data(self, X, reset=False, skip_check_array=True)
 
     def _check(self) -> None:
         if self.correct not in ("auto", True, False):
