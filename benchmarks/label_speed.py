@@ -49,8 +49,9 @@ def judge(X: np.ndarray, given: np.ndarray, right: np.ndarray, log_p: np.ndarray
 
 def memory() -> float:
     """The MiB of a million rows beyond the table and its predictions: peaks of two processes."""
-    code = "from benchmarks import label_speed as b; t = b.made(*b.MILLION)"
-    peaks = [run_alone(["-c", code + more]).peak for more in ("", "; b.judge(*t, b.MILLION[2])")]
+    code = f"from benchmarks.label_speed import judge, made; table = made(*{MILLION})"
+    judging = f"; judge(*table, {MILLION[2]})"
+    peaks = [run_alone(["-c", code + more]).peak for more in ("", judging)]
     return 1024 * (peaks[1] - peaks[0])
 
 
