@@ -17,36 +17,8 @@ from diw.cli.options import FILE, FOLDER
 from diw.outputs import MADE
 from diw.reports.learners import FILE as LEARNERS
 from diw.runs.run import FILES
+from tests.cli.calls import CALLS, OWN, READS
 from tests.own_data import TRAIN, diw, done, refused, write_images
-
-OWN = ("--data", "train.csv", "--trusted", "trusted.csv", "--test", "test.csv", "--label", "status")
-CALLS = {
-    "audit": ("audit", "model", "--device", "cpu", "--out", "check"),
-    "compare": ("compare", *OWN, "--epochs", "1", "--seeds", "1", "--device", "cpu", "--out", "r"),
-    "data": ("data",),
-    "data check": ("data", "check", "fashion-mnist"),
-    "data fetch": ("data", "fetch", "fashion-mnist"),
-    "diagnose": ("diagnose", *OWN[:4], *OWN[6:]),
-    "evaluate": ("evaluate", "model", "test.csv", "--device", "cpu"),
-    "export-weights": ("export-weights", "model", "--device", "cpu", "--out", "e.csv"),
-    "methods": ("methods",),
-    "predict": ("predict", "model", "new.csv", "--device", "cpu", "--out", "p.csv"),
-    "report": ("report", "model"),
-    "train": (*TRAIN, *OWN, "--out", "model"),
-    "weights": ("weights", "train.csv", "trusted.csv", "--out", "w.csv"),
-}
-"""A call of every verb that writes, with what it reads."""
-READS = {
-    "audit": ("train.csv", "trusted.csv", "model/spec.json", "model/weights.npy"),
-    "compare": OWN[1:6:2],
-    "diagnose": OWN[1:4:2],
-    "evaluate": ("test.csv", "train.csv", "model/model.safetensors"),
-    "export-weights": ("train.csv", "model/rows.csv"),
-    "predict": ("new.csv", "train.csv", "trusted.csv", "model/encoding.json"),
-    "report": ("train.csv", "test.csv", "model/metrics.jsonl"),
-    "train": OWN[1:6:2],
-    "weights": ("train.csv", "trusted.csv"),
-}
 
 
 def commands() -> dict[str, object]:
