@@ -40,11 +40,14 @@ class Outputs:
         self._reads |= {_identity(path): path for path in paths}
 
     def reads_run(self, run: Run) -> None:
-        """Add what `run` holds and the data that it names, from here or from above its folder."""
+        """Add what `run` holds and the data that it names, wherever its command was given."""
         self.reads(*(run.folder / name for name in (LOCK, *FILES, PRETRAINING)))
         self.reads(*map(Path, run.spec.files))
+        homes = list(run.folder.absolute().parents)
+        with suppress(UsageError):  # a damaged file is reported by whoever needs it
+            homes.append(run.folder / str(run.read("facts.json").get("home", ".")))
         named = [name for name in run.spec.files if Path(name).name not in ("", "..")]
-        self.reads(*(home / name for home in run.folder.absolute().parents for name in named))
+        self.reads(*(home / name for home in homes for name in named))
 
     def file(self, path: Path, flag: str = "out") -> Path:
         """Refuse to write `path` where that cannot be done or something would be lost."""

@@ -18,7 +18,7 @@ from diw.outputs import MADE
 from diw.reports.learners import FILE as LEARNERS
 from diw.runs.run import FILES
 from tests.cli.calls import CALLS, OWN, READS
-from tests.own_data import TRAIN, diw, done, refused, write_images
+from tests.own_data import TRAIN, diw, done, refused, write_csv, write_images
 
 
 def commands() -> dict[str, object]:
@@ -128,6 +128,24 @@ def test_no_folder_is_written_into_that_is_read(verb: str, workplace: Path) -> N
         assert re.search("choose (another name|a new or empty folder)$", line)
     assert contents(workplace) == before
     assert not Path("photos/check").exists()
+
+
+def test_the_data_of_a_run_are_known_from_anywhere(tmp_path: Path, monkeypatch) -> None:
+    for name in ("here", "runs", "elsewhere"):
+        (tmp_path / name).mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    write_csv(Path("train.csv"), 60, 1)
+    rows = "rows:" + ",".join(map(str, range(16)))
+    own = ("--data", "train.csv", "--label", "status", "--trusted", rows)
+    done(*TRAIN, *own, "--out", "../runs/model")
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    write_csv(Path("new.csv"), 5, 2)
+    before = contents(tmp_path)
+    line = refused(
+        *("predict", "../runs/model", "new.csv", "--out", "../here/train.csv", "--force")
+    )
+    assert "is read by this command" in line
+    assert contents(tmp_path) == before
 
 
 def test_an_empty_name_is_not_the_folder_one_is_in(workplace: Path) -> None:
