@@ -22,7 +22,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from diw import TrustedClassifier
 from diw.errors import DIWWarning, UsageError
-from diw.integrations.trusted import as_vectors, probabilities
+from diw.integrations.vectors import as_vectors, probabilities
 
 N, CHECKED = 400, 70
 

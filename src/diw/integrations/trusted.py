@@ -11,11 +11,10 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, softmax
 
 from diw.errors import DIWWarning, UsageError
 from diw.integrations import missing
-from diw.integrations.tables import encoder, is_number
+from diw.integrations.vectors import as_vectors, probabilities, take
 from diw.labels import Evidence, LabelModel, fit, verified_log_p
 from diw.labels.evidence import draw_folds
 from diw.labels.transitions import Floats, Ints, information
@@ -27,7 +26,6 @@ try:
     from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
     from sklearn.base import clone as clone_estimator
     from sklearn.model_selection import GroupKFold, StratifiedGroupKFold
-    from sklearn.preprocessing import StandardScaler
     from sklearn.utils import check_random_state, get_tags
     from sklearn.utils.metaestimators import available_if
     from sklearn.utils.multiclass import check_classification_targets
@@ -45,8 +43,6 @@ ENOUGH = 50
 """With fewer verified rows the label model's coefficients decide how to train."""
 TRIALS = 3
 """Parts of the verified rows, each of which judges both ways of training without it."""
-MOST_WORDS = 100
-"""Columns of words with more different ones are none of categories."""
 LEAST = 0.02
 """Classes that are less probable are no targets."""
 MOST_COUNTED = 5.0
@@ -265,7 +261,7 @@ class TrustedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                 targets = _targets(model, posterior, without, amount)
                 targets[rows[own]] = 0.0
                 trained = self._trained(X, targets)
-                said = probabilities(trained, _take(X, rows[own]), self.classes_)
+                said = probabilities(trained, take(X, rows[own]), self.classes_)
                 likely = said[np.arange(int(own.sum())), right[own]]
                 gained[own] += sign * np.log(likely + 1e-3)
         error = float(gained.std()) / np.sqrt(len(gained))
@@ -278,9 +274,9 @@ class TrustedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         if len(np.unique(numbers)) == 1:
             count = _num_samples(X) if isinstance(asked, slice) else len(asked)
             return np.tile(np.eye(len(self.classes_))[numbers[0]], (count, 1))
-        model = self._fitted(_take(X, rows), numbers)
+        model = self._fitted(take(X, rows), numbers)
         return probabilities(
-            model, X if isinstance(asked, slice) else _take(X, asked), self.classes_
+            model, X if isinstance(asked, slice) else take(X, asked), self.classes_
         )
 
     def _trained(self, X: Any, targets: Floats) -> Any:
@@ -288,11 +284,11 @@ class TrustedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         used = targets.sum(axis=1) > 0
         if not self._weighted:
             rows = np.flatnonzero(used)
-            return self._fitted(_take(X, rows), targets[rows].argmax(axis=1))
+            return self._fitted(take(X, rows), targets[rows].argmax(axis=1))
         rows, numbers = np.nonzero(targets > LEAST)
         if len(np.unique(numbers)) < 2:
             rows, numbers = np.nonzero(targets > 0)
-        return self._fitted(_take(X, rows), numbers, targets[rows, numbers])
+        return self._fitted(take(X, rows), numbers, targets[rows, numbers])
 
     def _fitted(self, X: Any, numbers: Ints, weights: Floats | None = None) -> Any:
         """A fitted copy of the learner."""
@@ -338,60 +334,3 @@ def _targets(model: LabelModel, posterior: Floats, evidence: Evidence, correct: 
     worth = min(1 / information(model.transitions), MOST_COUNTED)
     targets[evidence.rows] = worth * np.eye(evidence.classes)[evidence.trusted]
     return targets
-
-
-def probabilities(model: Any, X: Any, classes: NDArray[Any]) -> Floats:
-    """(n, k) probabilities of `classes`, from whatever the fitted learner has.
-
-    Without `predict_proba`, decision values stand for log-odds; without those, predictions do.
-    """
-    own = np.searchsorted(classes, model.classes_)
-    if hasattr(model, "predict_proba"):
-        said = np.asarray(model.predict_proba(X), np.float64)
-    elif hasattr(model, "decision_function"):
-        values = np.asarray(model.decision_function(X), np.float64)
-        two = values.ndim == 1
-        said = np.column_stack([expit(-values), expit(values)]) if two else softmax(values, axis=1)
-    else:
-        said = np.eye(len(own))[np.searchsorted(model.classes_, model.predict(X))]
-    if len(own) == len(classes):
-        return said
-    found = np.zeros((len(said), len(classes)))
-    found[:, own] = said
-    return found
-
-
-def as_vectors(X: Any, estimator: Any) -> Any:
-    """(n, d) X as numbers of one scale, or a sparse matrix; None where only the learner can tell.
-
-    Numbers are standardised and missing ones filled, categories one-hot; what else X may be, such
-    as texts, goes through all but the last step of the learner if that is a pipeline.
-    """
-    if hasattr(X, "tocsr"):
-        return X.tocsr()
-    try:
-        if hasattr(X, "columns"):
-            few = [c for c in X.columns if is_number(X[c].dtype) or X[c].nunique() <= MOST_WORDS]
-            if len(few) == len(X.columns) or not hasattr(estimator, "steps"):
-                return encoder(X[few]).fit_transform(X[few]) if few else None
-        else:
-            values = np.asarray(X, np.float64)
-            return encoder(values).fit_transform(values.reshape(len(values), -1))
-    except (TypeError, ValueError):
-        pass
-    if not hasattr(estimator, "steps") or len(estimator.steps) < 2:
-        return None
-    clone: Any = clone_estimator
-    found = clone(estimator[:-1]).fit_transform(X)
-    if hasattr(found, "tocsr"):
-        return found.tocsr()
-    return StandardScaler().fit_transform(np.asarray(found, np.float64))
-
-
-def _take(X: Any, rows: Ints) -> Any:
-    """These rows of an array, a sparse matrix, a DataFrame or a list."""
-    if hasattr(X, "iloc"):
-        return X.iloc[rows]
-    if hasattr(X, "tocsr"):
-        return X.tocsr()[rows]
-    return X[rows] if hasattr(X, "shape") else [X[row] for row in rows]
