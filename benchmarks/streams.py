@@ -105,7 +105,7 @@ def seconds_per_part() -> float:
     """What the cluster itself takes for a part in a pass, when there is nothing to compute."""
     from distributed import LocalCluster
 
-    from diw.data.streams import FilePart
+    from diw.data.values import FilePart
     from diw.training.many import spread_on_cluster
 
     parts = [FilePart(Path("none.npy"), i, i + 1) for i in range(256)]
@@ -138,7 +138,7 @@ def constants(rows: list[dict[str, Any]]) -> tuple[float, float]:
 
 def extrapolated(rows: list[dict[str, Any]], columns: int, overhead: float) -> dict[str, float]:
     """Seconds for 10⁹ rows on 64 machines of one core: a fixed part, reading, messages."""
-    from diw.data.streams import PART_VALUES
+    from diw.data.values import PART_VALUES
 
     fixed, each = constants(rows)
     passes = rows[-1]["passes"]

@@ -209,7 +209,7 @@ def test_a_bound_below_one_is_said(losses, tmp_path: Path, capsys) -> None:
 
 
 def test_a_large_training_set_is_read_in_parts(tmp_path, capsys, losses, monkeypatch) -> None:
-    monkeypatch.setattr("diw.data.streams.PART_VALUES", 100)
+    monkeypatch.setattr("diw.data.values.PART_VALUES", 100)
     for name, values in zip(("train.npy", "trusted.npy"), losses, strict=True):
         np.save(tmp_path / name, values)
     files = [tmp_path / "train.npy", tmp_path / "trusted.npy", "--out"]
@@ -266,11 +266,11 @@ def test_a_cluster_with_a_killed_worker_gives_what_one_process_gives(
     tmp_path, capsys, cluster, monkeypatch
 ) -> None:
     """A real scheduler and two workers, of which one is killed while it works."""
-    from diw.data.streams import find_parts, with_places
+    from diw.data.values import find_parts, with_places
     from diw.matching import kmm_blocks
     from diw.training.many import spread_on_cluster
 
-    monkeypatch.setattr("diw.data.streams.PART_VALUES", 20_000)
+    monkeypatch.setattr("diw.data.values.PART_VALUES", 20_000)
     generator = np.random.default_rng(0)
     np.save(tmp_path / "train.npy", generator.exponential(1, 400_000))
     np.save(tmp_path / "trusted.npy", generator.exponential(0.5, 1000))

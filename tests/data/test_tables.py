@@ -140,7 +140,7 @@ def test_labels_that_are_not_needed_are_ignored(table, tmp_path):
 def test_tables_are_read_without_torch(table):
     code = (
         "import sys; from pathlib import Path; from diw.data.tables import read_csv; "
-        "from diw.data.numbers import numbers_of; "
+        "from diw.data.numbers import numbers_of; from diw.data.values import find_parts; "
         f"numbers_of(read_csv(Path({str(table)!r})), 'age'); assert 'torch' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -202,7 +202,7 @@ def _is_large(train: Path) -> bool:
 
 def _labels(train: Path, label: str | None, drop: tuple[str, ...]) -> tuple[str, ...]:
     """The column of labels, which is not matched; says so."""
-    from diw.data.streams import label_column
+    from diw.data.values import label_column
 
     name = label_column(train, label)
     if name is None or name in drop:
@@ -222,7 +222,7 @@ def _in_parts(
 
     import numpy as np
 
-    from diw.data.streams import find_parts, moments_of, standardised, with_places
+    from diw.data.values import find_parts, moments_of, standardised, with_places
     from diw.matching import kmm_blocks
     from diw.outputs import creating
 

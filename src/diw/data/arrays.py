@@ -26,6 +26,8 @@ from diw.data.encoding import (
     NumberColumn,
     TableRows,
     is_constant,
+    moments,
+    standard,
 )
 from diw.errors import UsageError
 from diw.files import Archive, map_array
@@ -65,17 +67,6 @@ def read_npz(path: Path, label: str | None = None) -> ArrayFile:
         labels = read(label, needed=True) if label else read("y", "Y")
         clean = read("clean")
     return _together(path, inputs, labels, clean)
-
-
-def read_array(path: Path) -> npt.NDArray[Any]:
-    """The array of an .npy file, mapped, or X of an .npz file, or its only one."""
-    if path.suffix.lower() == ".npy":
-        return map_array(path)
-    with Archive(path) as archive:
-        held = archive.names
-        if "X" not in held and len(held) != 1:
-            raise UsageError(f"{path}: no array X in it (it holds: {', '.join(held) or 'none'})")
-        return archive.read("X" if "X" in held else held[0])
 
 
 def beside(path: Path, label: str | None = None) -> tuple[Path, Path]:
@@ -160,7 +151,8 @@ def fit_array(arrays: ArrayFile) -> tuple[ImageRows | TableRows, tuple[Note, ...
     """How rows of this array are read, and notes for the user."""
     values = arrays.inputs
     if values.ndim == 2:
-        mean, spread = column_statistics(values, arrays.source)
+        _finite_range(values, arrays.source, LARGEST_NUMBER)
+        mean, spread = standard([moments(chunk) for chunk in _chunks(values)])
         scale = np.where(is_constant(mean, spread), 1.0, spread)
         columns = (
             NumberColumn(str(place), float(m), float(s))
@@ -226,23 +218,6 @@ def _refuse_far(values: npt.NDArray[Any], source: str, offset: Any, scale: Any) 
                 f"than {FARTHEST:g} standard deviations from the mean of the training data"
             )
         start += len(chunk)
-
-
-def column_statistics(
-    values: npt.NDArray[Any], source: str
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """Mean and standard deviation (d,) of the columns of (n, d), in two passes over chunks.
-
-    A value that is not finite is refused with its row and column.
-    """
-    _finite_range(values, source, LARGEST_NUMBER)
-    mean = np.zeros(values.shape[1])
-    for chunk in _chunks(values):
-        mean += chunk.astype(np.float64).sum(axis=0) / len(values)
-    square = np.zeros(values.shape[1])
-    for chunk in _chunks(values):
-        square += ((chunk - mean) ** 2).sum(axis=0) / len(values)
-    return mean, np.sqrt(square)
 
 
 def _chunks(values: npt.NDArray[Any]) -> list[npt.NDArray[Any]]:

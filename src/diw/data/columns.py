@@ -23,6 +23,8 @@ from diw.data.encoding import (
     NumberColumn,
     TableRows,
     is_constant,
+    moments,
+    standard,
 )
 from diw.data.numbers import numbers_of, shown_mark, words_of
 from diw.data.tables import Cells, TableFile
@@ -126,7 +128,7 @@ def _fit_column(table: TableFile, name: str, cells: Cells) -> tuple[Feature | No
         return None, note("is empty and not used", "not used")
     if _numbers_rows(name, numbers):
         return None, note("left out: it numbers the rows", "left out")
-    mean, spread = float(present.mean()), float(present.std())
+    mean, spread = map(float, standard([moments(present)]))
     if is_constant(mean, spread):
         return NumberColumn(name, mean, 1.0), note(CONSTANT)
     return NumberColumn(name, mean, spread), None

@@ -22,6 +22,28 @@ FARTHEST = 1e6
 it: its loss would be infinite."""
 
 
+Moments = tuple[int, npt.NDArray[np.float64], npt.NDArray[np.float64]]
+"""The number of some rows, their mean (d,) and their variance (d,)."""
+
+
+def moments(values: npt.ArrayLike) -> Moments:
+    """The moments of rows (n, d), in double precision."""
+    rows = np.asarray(values, np.float64)
+    return len(rows), rows.mean(0), rows.var(0)
+
+
+def standard(parts: Sequence[Moments]) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Mean and deviation (d,) of all rows, from the moments of their parts.
+
+    Those of a part are about its own mean, and that about the mean of all: no digits are lost.
+    """
+    counts = np.array([count for count, _, _ in parts], np.float64)
+    share = (counts / counts.sum()).reshape(-1, *[1] * np.ndim(parts[0][1]))
+    means, squares = (np.stack([part[place] for part in parts]) for place in (1, 2))
+    mean = (share * means).sum(0)
+    return mean, np.sqrt((share * (squares + (means - mean) ** 2)).sum(0))
+
+
 CONSTANT = "is the same in all rows, but for rounding, and tells nothing"
 """What is said of a column that `is_constant`."""
 

@@ -225,8 +225,9 @@ def _bounded(file: TextIO, source: str, packed: bool) -> Iterator[str]:
         yield line
 
 
-def read_parquet(path: Path) -> TableFile:
-    """The columns of a Parquet file: numbers, truth values, dates and text."""
+@contextmanager
+def open_parquet(path: Path, **options: Any) -> Generator[Any]:
+    """A Parquet file of pyarrow's; whatever is wrong with it is a `UsageError` that names it."""
     try:
         import pyarrow.parquet
     except ImportError:
@@ -234,21 +235,29 @@ def read_parquet(path: Path) -> TableFile:
             f"{path}: reading Parquet needs pyarrow: install diw with the extra 'parquet'"
         ) from None
     try:
-        with pyarrow.parquet.ParquetFile(path) as file:
-            _check_size(path, file.metadata)
-            schema = file.schema_arrow
+        with pyarrow.parquet.ParquetFile(path, **options) as file:
+            yield file
+    except UsageError:
+        raise
+    except FileNotFoundError:
+        raise UsageError(f"{path}: no such file") from None
+    except Exception as error:  # pyarrow raises many kinds for broken files
+        raise UsageError(f"{path}: not a readable Parquet file: {one_line(error)}") from None
+
+
+def read_parquet(path: Path) -> TableFile:
+    """The columns of a Parquet file: numbers, truth values, dates and text."""
+    with open_parquet(path) as file:
+        _check_size(path, file.metadata)
+        schema = file.schema_arrow
         names = [plain(name) for name in schema.names]
         _refuse_twins(names, str(path))
         # As dictionaries, because few bytes can hold a long text a million times.
         texts = [field.name for field in schema if _is_text(_value_type(field.type))]
-        with pyarrow.parquet.ParquetFile(path, read_dictionary=texts) as file:
-            table = file.read()
+    with open_parquet(path, read_dictionary=texts) as file:
+        table = file.read()
         columns = {name: _cells(path, name, table.column(at)) for at, name in enumerate(names)}
         return TableFile(str(path), columns, table.num_rows)
-    except UsageError:
-        raise
-    except Exception as error:  # pyarrow raises many kinds for broken files
-        raise UsageError(f"{path}: not a readable Parquet file: {one_line(error)}") from None
 
 
 def _check_size(path: Path, metadata: Any) -> None:

@@ -5,8 +5,7 @@ import pyarrow
 import pyarrow.parquet as parquet
 import pytest
 
-from diw.data import streams
-from diw.data.streams import find_parts, moments_of, standardised, with_places
+from diw.data.values import find_parts, moments_of, standardised, with_places
 from diw.errors import UsageError
 
 
@@ -24,49 +23,43 @@ def read(parts):
     return np.concatenate([part.read() for part in parts])
 
 
-def test_a_folder_of_tables_is_read_in_the_order_of_names(tmp_path, values, monkeypatch) -> None:
-    monkeypatch.setattr(streams, "PART_VALUES", 10)
-    monkeypatch.setattr(streams, "GROUP_VALUES", 10)
+def test_a_folder_of_tables_is_read_in_the_order_of_names(tmp_path, values) -> None:
     write_table(tmp_path / "2.parquet", values[25:], label=["x"] * 15)
     write_table(tmp_path / "1.parquet", values[:25], label=["x"] * 25)
-    parts = find_parts(tmp_path, ["label"])
+    parts = find_parts(tmp_path, ["label"], part_values=10, group_values=10)
     assert max(part.rows for part in parts) == 5
     np.testing.assert_array_equal(read(parts), values)
 
 
-def test_a_row_group_of_moderate_size_is_read_at_once(tmp_path, values, monkeypatch) -> None:
-    monkeypatch.setattr(streams, "PART_VALUES", 6)
+def test_a_row_group_of_moderate_size_is_read_at_once(tmp_path, values) -> None:
     write_table(tmp_path / "1.parquet", values)
-    parts = find_parts(tmp_path)
+    parts = find_parts(tmp_path, part_values=6)
     assert [part.rows for part in parts] == [7] * 5 + [5]
     np.testing.assert_array_equal(read(parts), values)
 
 
 @pytest.mark.parametrize("kind", [np.float32, np.float64, np.int32])
-def test_arrays_are_mapped(tmp_path, values, monkeypatch, kind) -> None:
-    monkeypatch.setattr(streams, "PART_VALUES", 10)
+def test_arrays_are_mapped(tmp_path, values, kind) -> None:
     np.save(tmp_path / "z.npy", values.astype(kind))
     np.save(tmp_path / "one.npy", values[:, 0].astype(kind))
-    parts = find_parts(tmp_path / "z.npy")
+    parts = find_parts(tmp_path / "z.npy", part_values=10)
     assert [part.rows for part in parts] == [5] * 8
     np.testing.assert_array_equal(read(parts), values.astype(kind))
     np.testing.assert_array_equal(read(find_parts(tmp_path / "one.npy")), values[:, 0].astype(kind))
 
 
-def test_all_parts_are_scaled_alike(tmp_path, values, monkeypatch) -> None:
-    monkeypatch.setattr(streams, "PART_VALUES", 14)
+def test_all_parts_are_scaled_alike(tmp_path, values) -> None:
     np.save(tmp_path / "z.npy", values)
-    parts = find_parts(tmp_path / "z.npy")
+    parts = find_parts(tmp_path / "z.npy", part_values=14)
     parts, shift, factor = standardised(parts, [moments_of(part) for part in parts])
     expected = (values - values.mean(0)) / values.std(0)
     np.testing.assert_allclose(read(parts), expected, rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose((values - shift) * factor, expected, rtol=1e-12, atol=1e-12)
 
 
-def test_weights_go_to_their_places(tmp_path, values, monkeypatch) -> None:
-    monkeypatch.setattr(streams, "PART_VALUES", 10)
+def test_weights_go_to_their_places(tmp_path, values) -> None:
     np.save(tmp_path / "z.npy", values)
-    parts = with_places(find_parts(tmp_path / "z.npy"), tmp_path / "w")
+    parts = with_places(find_parts(tmp_path / "z.npy", part_values=10), tmp_path / "w")
     for number in (5, 0, 7, 1, 2, 3, 4, 6):
         parts[number].write(np.full(5, float(number)))
     np.testing.assert_array_equal(np.load(tmp_path / "w"), np.repeat(np.arange(8.0), 5))
@@ -81,16 +74,16 @@ def test_what_cannot_be_read_is_named(tmp_path, values) -> None:
     says("only .npy and .parquet are read in parts", tmp_path / "z.csv")
     says(r"holds no .parquet and no .npy files", tmp_path)
     (tmp_path / "bad.npy").write_bytes(b"\x93NUMPY\x01\x00v\x00{'descr': '<f8'")
-    says(r"bad.npy: cannot be read", tmp_path / "bad.npy")
+    says(r"bad.npy: not a readable .npy file", tmp_path / "bad.npy")
     np.save(tmp_path / "cut.npy", values)
     (tmp_path / "cut.npy").write_bytes((tmp_path / "cut.npy").read_bytes()[:-8])
-    says(r"cut.npy: cannot be read", tmp_path / "cut.npy")
+    says(r"cut.npy: not a readable .npy file", tmp_path / "cut.npy")
     np.save(tmp_path / "text.npy", np.array(["a"]))
     says(r"text.npy: expected rows of numbers", tmp_path / "text.npy")
     np.save(tmp_path / "nan.npy", np.array([1.0, np.nan]))
     says(r"nan.npy: it holds missing, infinite or huge values", tmp_path / "nan.npy")
     (tmp_path / "bad.parquet").write_bytes(b"PAR1nothing")
-    says(r"bad.parquet: cannot be read", tmp_path / "bad.parquet")
+    says(r"bad.parquet: not a readable Parquet file", tmp_path / "bad.parquet")
     folder = tmp_path / "folder"
     folder.mkdir()
     write_table(folder / "1.parquet", values, label=["x"] * 40)
