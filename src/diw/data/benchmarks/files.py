@@ -151,17 +151,18 @@ def _download(download: Download, folder: Path, progress: bool) -> Path:
     try:
         import pooch
         import requests
+        from tqdm import tqdm
     except ImportError:
         raise UsageError(
             "data: downloading needs pooch: install diw with the extra 'data', or put the files "
             "into $DIW_DATA"
         ) from None
     name = download.url.rsplit("/", 1)[1]
-    bar = _Bar(name) if progress else None
+    # None: no bar where there is no terminal.
+    bar = tqdm(desc=name, total=1, unit="B", unit_scale=True, disable=None if progress else True)
     # pooch's annotations of its own downloader and of its bar do not fit its code.
     downloader = cast(
-        Any,
-        pooch.HTTPDownloader(progressbar=cast(Any, bar or False), chunk_size=1 << 18, timeout=60),
+        Any, pooch.HTTPDownloader(progressbar=cast(Any, bar), chunk_size=1 << 18, timeout=60)
     )
     pooch.get_logger().setLevel("WARNING")
     try:
@@ -179,8 +180,7 @@ def _download(download: Download, folder: Path, progress: bool) -> Path:
     except (OSError, ValueError) as error:  # pooch raises ValueError for a wrong hash
         raise RunError(f"{download.url}: cannot be downloaded: {error}") from None
     finally:
-        if bar is not None:
-            bar.close()
+        bar.close()
 
 
 def _reason(error: Exception) -> str:
@@ -189,42 +189,3 @@ def _reason(error: Exception) -> str:
     while inner.__cause__ or inner.__context__:
         inner = inner.__cause__ or inner.__context__ or inner
     return str(inner)
-
-
-class _Bar:
-    """What pooch asks of a progress bar, drawn by rich; nothing where there is no terminal."""
-
-    def __init__(self, name: str) -> None:
-        from rich.console import Console
-        from rich.progress import DownloadColumn, Progress, TransferSpeedColumn
-
-        console = Console(stderr=True)
-        self._progress = Progress(
-            *Progress.get_default_columns(),
-            DownloadColumn(),
-            TransferSpeedColumn(),
-            console=console,
-            disable=not console.is_terminal,
-        )
-        self._task = self._progress.add_task(name, total=None)
-        self._progress.start()
-        self._total = 0
-
-    @property
-    def total(self) -> int:
-        return self._total
-
-    @total.setter
-    def total(self, value: int) -> None:
-        self._total = value
-        self._progress.update(self._task, total=value or None)
-
-    def update(self, size: int) -> None:
-        self._progress.advance(self._task, size)
-
-    def reset(self) -> None:
-        # pooch resets the bar when it is done and then adds the whole size.
-        self._progress.update(self._task, completed=0)
-
-    def close(self) -> None:
-        self._progress.stop()
