@@ -42,11 +42,19 @@ from diw.data.images import (
     list_images,
 )
 from diw.data.numbers import words_of
-from diw.data.tables import CSV_ENDINGS, TableFile, read_csv, read_parquet
+from diw.data.tables import (
+    CSV_ENDINGS,
+    JSON_ENDINGS,
+    TableFile,
+    read_csv,
+    read_json_lines,
+    read_parquet,
+)
 from diw.errors import UsageError
 
 READABLE = (
-    ".npz, .npy, .csv, .tsv, .csv.gz, .parquet, or a folder with one subfolder of images per class"
+    ".npz, .npy, .csv, .tsv, .parquet, .jsonl, packed .csv.gz and the like, or a folder with one "
+    "subfolder of images per class"
 )
 """What can be read, for messages."""
 
@@ -109,6 +117,7 @@ def load(
     trusted: str | Path | None = None,
     test: str | Path | None = None,
     label: str | None = None,
+    drop: Sequence[str] = (),
     allow_leaks: bool = False,
     synthetic_ok: bool = False,
     text_encoding: str | None = None,
@@ -123,6 +132,7 @@ def load(
         trusted: A file of trusted rows.
         test: A file of test rows, instead of the data set's own if it has some.
         label: The column (CSV, Parquet), array (.npz) or file (.npy) that holds the labels.
+        drop: Columns of a table that are not to be used.
         allow_leaks: Accept test rows that are also in the training or trusted data.
         synthetic_ok: Use generated images, named synthetic, where a benchmark is missing.
         text_encoding: Of CSV files that are not UTF-8, such as `"latin-1"`.
@@ -135,6 +145,8 @@ def load(
         raise UsageError(f"data: there is no {name!r}; choose {known}, or a path: {READABLE}")
     # The training file comes first, so that its faults are named first.
     train = read_raw(Path(name), label, text_encoding=text_encoding) if own else None
+    if drop:
+        _check_drop(name, train, drop)
     raw = {
         part: read_raw(
             Path(file), shared_label(label) if own else label, text_encoding=text_encoding
@@ -145,7 +157,7 @@ def load(
     if name == EMBEDDED:
         bundle = load_embedded()
     elif train is not None:
-        bundle = _load_own(Path(name), train, label, raw.get("trusted"))
+        bundle = _load_own(Path(name), train, label, raw.get("trusted"), tuple(drop))
     else:
         bundle = _load_benchmark(BENCHMARKS[name], synthetic_ok, progress)
     assert bundle.encoding is not None  # only one made by hand has none
@@ -170,9 +182,26 @@ def _load_benchmark(benchmark: Benchmark, synthetic_ok: bool, progress: bool) ->
     return read_benchmark(benchmark, folder or fetch(benchmark, progress=progress))
 
 
-def _load_own(path: Path, raw: Raw, label: str | None, trusted: Raw | None) -> Bundle:
+def _check_drop(name: str, train: Raw | None, drop: Sequence[str]) -> None:
+    """Refuse to leave out columns that are not there, or that hold the labels."""
+    if train is None or not isinstance(train.content, TableFile):
+        raise UsageError(f"drop: {name} is no table; only columns of a table can be left out")
+    for column in drop:
+        if column not in train.content.columns:
+            names = ", ".join(train.content.columns)
+            raise UsageError(f"drop: {name} has no column {column!r}; it has {names}")
+        if column in train.not_features:
+            raise UsageError(f"drop: {column!r} holds labels or what is clean and is no feature")
+
+
+def _load_own(
+    path: Path, raw: Raw, label: str | None, trusted: Raw | None, drop: tuple[str, ...]
+) -> Bundle:
     """Training rows of your own: they decide the encoding, with the trusted ones the classes."""
+    raw = replace(raw, not_features=(*raw.not_features, *drop))
     rows, notes = fit(raw)
+    if isinstance(rows, TableRows):
+        rows = replace(rows, left_out=(*rows.left_out, *drop))
     names = [*(raw.labels or ()), *(trusted.labels or () if trusted else ())]
     check_labels(raw.labels or (), trusted.labels if trusted else None, str(path))
     encoding = Encoding(class_list(names, str(path)), rows, label)
@@ -217,6 +246,8 @@ def read_raw(
         raw = _from_arrays(path, label, need_labels)
     elif path.name.lower().endswith(CSV_ENDINGS):
         raw = _from_table(read_csv(path, text_encoding), label, need_labels)
+    elif path.name.lower().endswith(JSON_ENDINGS):
+        raw = _from_table(read_json_lines(path, text_encoding), label, need_labels)
     elif suffix in (".parquet", ".pq"):
         raw = _from_table(read_parquet(path), label, need_labels)
     elif suffix in SUFFIXES:

@@ -1,7 +1,8 @@
-"""Table files, CSV and Parquet, as columns of numbers or words."""
+"""Table files, CSV, Parquet and JSON Lines, as columns of numbers or words."""
 
 import csv
 import gzip
+import json
 import math
 import re
 import unicodedata
@@ -11,7 +12,7 @@ from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, TextIO, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -43,6 +44,7 @@ LABELS = ("label", "y", "target", "class")
 """Columns taken for the label when none is named."""
 
 CSV_ENDINGS = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
+JSON_ENDINGS = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
 
 Cells = npt.NDArray[np.float64] | list[str | None]
 """One column: words with None for missing ones; numbers with NaN where the file has types."""
@@ -132,8 +134,63 @@ def open_csv(path: Path, text_encoding: str | None = None) -> Generator[CsvFile]
     """
     limit = csv.field_size_limit(MAX_CELL)
     try:
+        with _text(path, text_encoding) as file:
+            yield _read_lines(file, str(path))
+    except csv.Error as error:
+        raise UsageError(f"{path}: not a CSV file: {error}") from None
+    finally:
+        csv.field_size_limit(limit)
+
+
+def read_json_lines(path: Path, text_encoding: str | None = None) -> TableFile:
+    """A file with one JSON object a line; `.gz` is unpacked. What a line lacks is missing."""
+    columns: dict[str, list[str | None]] = {}
+    row = 0
+    with _text(path, text_encoding) as lines:
+        for number, line in enumerate(lines, 1):
+            if not line.strip():
+                continue
+            for name, value in _object(line, path, number).items():
+                column = columns.setdefault(name, [])
+                column += [None] * (row - len(column))
+                column.append(_word(value, path, number, name))
+            row += 1
+            if row * len(columns) > MAX_CELLS:
+                raise UsageError(
+                    f"{path}: more than {MAX_CELLS:,} cells; save large data as .npy or Parquet"
+                )
+    if not columns:
+        raise UsageError(f"{path}: no rows")
+    cells: dict[str, Cells] = {
+        name: column + [None] * (row - len(column)) for name, column in columns.items()
+    }
+    return TableFile(str(path), cells, row)
+
+
+def _object(line: str, path: Path, number: int) -> dict[str, Any]:
+    try:
+        found: Any = json.loads(line)
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        raise UsageError(f"{path}: line {number} is no JSON object; write one a line")
+    return {plain(name): value for name, value in cast(dict[str, Any], found).items()}
+
+
+def _word(value: Any, path: Path, number: int, name: str) -> str | None:
+    """A value as the cell of a CSV file would be."""
+    if value is not None and not isinstance(value, (str, int, float)):
+        raise UsageError(f"{path}: {name!r} in line {number} is a list or an object; leave it out")
+    word = plain(value) if isinstance(value, str) else str(value)
+    return None if word.lower() in MISSING else word
+
+
+@contextmanager
+def _text(path: Path, text_encoding: str | None) -> Generator[Iterator[str]]:
+    """The lines of a text file, none of which fills the memory."""
+    try:
         with _open_text(path, text_encoding) as file:
-            yield _read_lines(file, str(path), path.suffix.lower() == ".gz")
+            yield _bounded(file, str(path))
     except LookupError:
         raise UsageError(
             f"encoding: there is no {text_encoding!r}; try latin-1 or cp1252"
@@ -142,14 +199,10 @@ def open_csv(path: Path, text_encoding: str | None = None) -> Generator[CsvFile]
         hint = "" if text_encoding else "; if Excel or an old program wrote it: --encoding latin-1"
         at = f" at byte {error.start}" if isinstance(error, UnicodeDecodeError) else ""
         raise UsageError(f"{path}: not {text_encoding or 'UTF-8'} text{at}{hint}") from None
-    except csv.Error as error:
-        raise UsageError(f"{path}: not a CSV file: {error}") from None
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise UsageError(f"{path}: not a readable .gz file: {one_line(error)}") from None
     except OSError as error:
         raise UsageError(f"{path}: cannot be read: {error.strerror}") from None
-    finally:
-        csv.field_size_limit(limit)
 
 
 def _open_text(path: Path, text_encoding: str | None) -> TextIO:
@@ -162,8 +215,7 @@ def _open_text(path: Path, text_encoding: str | None) -> TextIO:
     return opened(path, "rt", encoding=text_encoding, newline="")
 
 
-def _read_lines(file: TextIO, source: str, packed: bool) -> CsvFile:
-    lines = _bounded(file, source, packed)
+def _read_lines(lines: Iterator[str], source: str) -> CsvFile:
     header = next(lines, "")
     before = 1
     delimiter = max(",;\t", key=header.count)
@@ -204,13 +256,13 @@ def plain(text: str) -> str:
     return text if text.isascii() else unicodedata.normalize("NFC", text)
 
 
-def _bounded(file: TextIO, source: str, packed: bool) -> Iterator[str]:
+def _bounded(file: TextIO, source: str) -> Iterator[str]:
     """The lines of a file, as long as none would fill the memory.
 
     A packed file must not unpack to very much more than it is.
     """
     most = math.inf
-    if packed:
+    if source.lower().endswith(".gz"):
         most = max(SMALL, MAX_RATIO * Path(source).stat().st_size)
     count = 0
     while line := file.readline(MAX_LINE):
@@ -221,7 +273,7 @@ def _bounded(file: TextIO, source: str, packed: bool) -> Iterator[str]:
                 "that is meant"
             )
         if len(line) == MAX_LINE:
-            raise UsageError(f"{source}: not a CSV file: a line of {MAX_LINE:,} characters")
+            raise UsageError(f"{source}: cannot be read: a line of {MAX_LINE:,} characters")
         yield line
 
 
