@@ -27,11 +27,10 @@ from reproduction.order import (
     read_filter,
     unique_runs,
 )
-from reproduction.page import write_page
+from reproduction.page import Section, read_section, write_page, write_sheet
 from reproduction.plan import plan
 from reproduction.results import read_sheet
 from reproduction.tables import matrix_table, metrics_of
-from reproduction.write import Section, read_section, write_sheet
 
 PROGRAM = "python -m reproduction"
 

@@ -2,9 +2,8 @@
 
 from pathlib import Path
 
-from reproduction.page import write_page
+from reproduction.page import read_section, write_page, write_sheet
 from reproduction.results import read_sheet
-from reproduction.write import read_section, write_sheet
 
 
 def test_files_and_page(folder: Path) -> None:
