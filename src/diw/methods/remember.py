@@ -101,10 +101,10 @@ class Remember(Method):
     def prepare(self, task: Task) -> State | None:
         """Note which training samples are trusted ones."""
         index = task.trusted_index
-        self._trusted_index = None if index is None or not len(index) else index.cpu().sort().values
-        self._trusted_count = len(
-            task.trusted if self._trusted_index is None else self._trusted_index
-        )
+        self._trusted_count = len(task.trusted)
+        if index is not None and len(index):
+            self._trusted_index = index.cpu().sort().values
+            self._trusted_count = max(self._trusted_count, len(index))
         return None
 
     def weigh(self, step: Step) -> Weights:
@@ -178,16 +178,15 @@ class Remember(Method):
         self, step: Step, running: Running, seen: "_Seen", unseen: NDArray[np.bool_]
     ) -> NDArray[np.bool_]:
         """Enter predictions of trusted samples; (n,) which samples of the batch are trusted."""
-        if self._trusted_index is None or seen.index is None:
+        trusted = self._trusted_index
+        if trusted is None or seen.index is None:
             if step.t % LOOK_EVERY == 0:
                 looked = _Seen.of(step, self.name, trusted=True)
                 assert looked.index is not None
                 running.enter(looked.index.numpy(), looked.log_p, looked.labels)
             return np.zeros(len(seen.labels), bool)
-        rows = torch.searchsorted(self._trusted_index, seen.index).clamp(
-            max=len(self._trusted_index) - 1
-        )
-        known = (self._trusted_index[rows] == seen.index).numpy()
+        rows = torch.searchsorted(trusted, seen.index).clamp(max=len(trusted) - 1)
+        known = (trusted[rows] == seen.index).numpy()
         now = known & unseen
         running.enter(rows.numpy()[now], seen.log_p[now], seen.labels[now])
         return known & ~np.isin(rows.numpy(), np.flatnonzero(running.doubtful))
@@ -201,10 +200,8 @@ class Remember(Method):
         if self._running is None:
             return []
         rows = torch.as_tensor(self._running.doubtful).nonzero().flatten()
-        return [
-            int(place)
-            for place in (rows if self._trusted_index is None else self._trusted_index[rows])
-        ]
+        trusted = self._trusted_index
+        return [int(place) for place in (rows if trusted is None else trusted[rows])]
 
     def _without_classes(self) -> Method:
         """The method that weighs where there are no classes."""
@@ -269,13 +266,12 @@ class _Seen:
     @classmethod
     def of(cls, step: Step, method: str, *, trusted: bool = False) -> "_Seen":
         """The training batch, or the trusted one, with a row of k numbers gathered per sample."""
-        seen, batch = (
-            (step.trusted_eval, step.trusted) if trusted else (step.train_detached, step.train)
-        )
+        seen = step.trusted_eval if trusted else step.train_detached
+        batch = step.trusted if trusted else step.train
+        logits = logits_of(seen.values).detach()
         assert batch.targets is not None
-        part = "trusted" if trusted else "batch"
-        check_labels(batch.targets, logits_of(seen.values).shape[1], method, part)
-        values = torch.log_softmax(logits_of(seen.values).detach().float(), dim=1)
+        check_labels(batch.targets, logits.shape[1], method, "trusted" if trusted else "batch")
+        values = torch.log_softmax(logits.float(), dim=1)
         values, mine = step.world.gather(values.double())
         log_p = values.cpu().numpy()
         if not np.isfinite(log_p).all():
