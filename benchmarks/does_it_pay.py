@@ -140,7 +140,7 @@ def _own(split: Split, wrong: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], NDA
     """(n,) which training rows are not trusted, and which labels are wrong."""
     rows = split.rows.numpy()
     own = np.ones(len(rows), bool)
-    own[split.trusted_places.numpy()] = False
+    own[split.trusted_index.numpy()] = False
     return own, own & wrong[np.where(own, rows, 0)]
 
 

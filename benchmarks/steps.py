@@ -53,14 +53,14 @@ def small_split(trusted: int = 500) -> Split:
     """As many embedded images as `STEPS` full batches take, trusted ones first, 40% mislabelled."""
     split = make_split(load("embedded"), shift="symmetric:0.4", trusted=trusted, seed=0)
     others = torch.ones(len(split.train), dtype=torch.bool)
-    others[split.trusted_places] = False
-    rows = torch.cat([split.trusted_places, others.nonzero().flatten()])[: STEPS * BATCH]
+    others[split.trusted_index] = False
+    rows = torch.cat([split.trusted_index, others.nonzero().flatten()])[: STEPS * BATCH]
     known = {name: getattr(split, name)[rows] for name in ("flipped", "true_labels")}
     weights = split.true_weights
     return Split(
         **{**vars(split), **known, "train": split.train.subset(rows)}
         | {"true_weights": None if weights is None else weights[rows]}
-        | {"trusted_places": torch.arange(len(split.trusted_places))}
+        | {"trusted_index": torch.arange(len(split.trusted_index))}
     )
 
 

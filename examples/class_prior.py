@@ -33,7 +33,7 @@ def recalls(method: str, epochs: int) -> np.ndarray:
     """The share of each class that is recognised, after training."""
     model = make_model("mlp", shape=(1, 28, 28), num_classes=10, seed=0)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
-    objective = diw.Objective(model, method, trusted, trusted_index=split.trusted_places)
+    objective = diw.Objective(model, method, trusted, trusted_index=split.trusted_index)
     loader = DataLoader(diw.IndexedDataset(train), batch_size=100, shuffle=True)
     for epoch in range(1, epochs + 1):
         objective.start_epoch(epoch)

@@ -43,7 +43,7 @@ def test_labels_change_and_rows_go(split: Split) -> None:
     assert after.rows.tolist() == [0, *range(2, 12)]
     assert after.train.targets.tolist() == [1, *(torch.arange(2, 12) % 2).tolist()]
     assert after.train.take(torch.arange(11))[0].flatten().tolist() == [0.0, *range(2, 12)]
-    assert after.rows[after.trusted_places].tolist() == [3, 8]
+    assert after.rows[after.trusted_index].tolist() == [3, 8]
     assert after.flipped is not None
     assert after.flipped.tolist() == [True] + [False] * 10
     assert split.train.targets.tolist() == (torch.arange(12) % 2).tolist()  # left as it was

@@ -34,7 +34,7 @@ def test_trusted_rows_are_in_training_with_clean_labels():
     assert len(split.train) == 400
     assert len(split.trusted) == 100
     assert torch.equal(split.trusted.targets, torch.tensor(identity(split.trusted)) % 4)
-    at = split.trusted_places
+    at = split.trusted_index
     assert [identity(split.train)[i] for i in at] == identity(split.trusted)
     assert torch.equal(split.train.targets[at], split.trusted.targets)
     assert not split.flipped[at].any()
@@ -49,7 +49,7 @@ def test_trusted_labels_can_be_made_wrong_wherever_they_are_used():
     assert identity(split.trusted) == identity(right.trusted)
     wrong = split.trusted.targets != right.trusted.targets
     assert int(wrong.sum()) == 10
-    at = split.trusted_places
+    at = split.trusted_index
     assert torch.equal(split.train.targets[at], split.trusted.targets)
     assert torch.equal(split.flipped[at], wrong)
     others = torch.ones(len(split.train), dtype=torch.bool)
@@ -67,7 +67,7 @@ def test_trusted_rows_keep_the_label_that_the_shift_would_have_given_them(shift)
     assert len(split.trusted_given) == len(split.trusted)
     right = torch.tensor(identity(split.trusted)) % 4
     others = torch.ones(len(split.train), dtype=torch.bool)
-    others[split.trusted_places] = False
+    others[split.trusted_index] = False
     rate = float(split.flipped[others].double().mean())
     assert float((split.trusted_given != right).double().mean()) == pytest.approx(rate, abs=0.2)
     assert make_split(bundle(), trusted=100, seed=3).trusted_given is None
@@ -82,7 +82,7 @@ def test_trusted_rows_can_be_left_out_of_training():
     assert split.trusted.class_counts.tolist() == [5] * 4
     assert not set(identity(split.train)) & set(identity(split.trusted))
     assert len(split.train) == 380
-    assert len(split.trusted_places) == 0
+    assert len(split.trusted_index) == 0
     assert split.facts["trusted_in_train"] is False
 
 

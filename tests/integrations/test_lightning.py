@@ -92,6 +92,7 @@ def test_it_is_the_plain_loop(tmp_path, accumulate) -> None:
                 optimizer.zero_grad()
                 objective.after_step()
     assert ours.objective.state_dict()["t"] == objective.t == 12 // accumulate
+    assert ours.objective.task.horizon.steps == 12 // accumulate
     assert ours.objective.epoch == 4
     for a, b in zip(model.net.parameters(), plain.parameters(), strict=True):
         torch.testing.assert_close(a, b)

@@ -107,10 +107,10 @@ def test_trusted_and_test_rows_cover_what_is_missing(shift, in_train):
     assert torch.equal(split.rows, again.rows)
     assert len(split.test) == N
     assert (split.trusted.class_counts > 20).all()
-    others = np.delete(split.rows.numpy(), split.trusted_places.numpy())
+    others = np.delete(split.rows.numpy(), split.trusted_index.numpy())
     x = rows().take(torch.arange(N)).double().numpy()
     if shift.startswith("support"):
         assert (LABELS[others] < 8).all()
     else:
         assert np.linalg.norm(x[others].mean(axis=0)) > np.linalg.norm(x.mean(axis=0))
-    assert (len(split.trusted_places) == 400) == in_train
+    assert (len(split.trusted_index) == 400) == in_train

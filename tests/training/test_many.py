@@ -24,7 +24,7 @@ SPEC = with_method(RunSpec(shift="symmetric:0.4", trusted=100, model="mlp", reci
 def test_methods_share_their_data() -> None:
     first, second = Source.of(SPEC).split, Source.of(with_method(SPEC, "uniform")).split
     assert (first.train.targets == second.train.targets).all()
-    assert (first.trusted_places == second.trusted_places).all()
+    assert (first.trusted_index == second.trusted_index).all()
     other = Source.of(replace(SPEC, seed=1)).split
     assert not (first.train.targets == other.train.targets).all()
 

@@ -76,7 +76,7 @@ def audit_run(
     if not len(losses) and not run.metrics()[-1].get("weighted"):
         raise UsageError(f"{run.folder}: has neither losses nor weights that differ")
     trusted = np.zeros(n, bool)
-    trusted[split.trusted_places.numpy()] = True
+    trusted[split.trusted_index.numpy()] = True
     diagnosis, embedding = diagnose_rows(pooled_data(*_apart(split), seed), seed)
     kept = chosen_epoch(run.metrics())
     history = loss_scores(losses, kept) if len(losses) else weight_scores(ledger)
@@ -125,7 +125,7 @@ def _apart(split: Split) -> tuple[Dataset, Dataset]:
     Trusted rows that were held out to choose the epoch are trusted rows, too.
     """
     others = torch.ones(len(split.train), dtype=torch.bool)
-    others[split.trusted_places] = False
+    others[split.trusted_index] = False
     trusted = split.trusted
     if split.selection is not None:
         trusted = Dataset(

@@ -156,7 +156,7 @@ def _train(spec: RunSpec, run: Run, world: "World") -> None:
 
 def _sizes(split: "Split") -> str:
     """How many rows, of which classes, are trained on, trusted and scored."""
-    trusted = "also trained on" if len(split.trusted_places) else "not trained on"
+    trusted = "also trained on" if len(split.trusted_index) else "not trained on"
     chosen = 0 if split.selection is None else len(split.selection)
     return (
         f"data: {len(split.train):,} training rows ({_classes(split.train)}); "

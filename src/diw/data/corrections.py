@@ -199,7 +199,7 @@ def corrected(
     """
     train = split.train
     targets = train.targets.clone()
-    trusted = set(split.trusted_places.tolist())
+    trusted = set(split.trusted_index.tolist())
     keep = torch.ones(len(targets), dtype=torch.bool)
     changes: Counter[tuple[str, str]] = Counter()
     counts: Counter[str] = Counter()
@@ -305,7 +305,7 @@ def _rebuilt(split: Split, targets: torch.Tensor, keep: torch.Tensor, words: str
         true_labels=true,
         flipped=None if true is None else train.targets != true,
         true_weights=kept(split.true_weights),
-        trusted_places=later[split.trusted_places],
+        trusted_index=later[split.trusted_index],
         rows=split.rows[places],
         facts={**split.facts, "corrections": words},
     )

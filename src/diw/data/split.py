@@ -39,7 +39,7 @@ class Split:
         true_labels: (n_train,) int64, or None where the truth is unknown.
         true_weights: (n_train,) float64 with mean one, what the simulated shift knows; or None.
         scored_on: `"test"` or `"held-out trusted"`.
-        trusted_places: (m,) int64, where the trusted rows stand in `train`; empty when they are
+        trusted_index: (m,) int64, where the trusted rows stand in `train`; empty when they are
             not trained on.
         trusted_given: (m,) int64, the labels that the simulated shift would have given the trusted
             rows, had they not been trusted: with `trusted.targets` they are pairs of given and
@@ -58,7 +58,7 @@ class Split:
     true_labels: Tensor | None
     true_weights: Tensor | None
     scored_on: str
-    trusted_places: Tensor = field(repr=False)
+    trusted_index: Tensor = field(repr=False)
     facts: dict[str, Any] = field(repr=False)
     selection: Dataset | None = None
     trusted_given: Tensor | None = field(default=None, repr=False)
@@ -129,7 +129,7 @@ def make_split(
         true_labels=torch.from_numpy(labels[kept]) if known else None,
         true_weights=None if weights is None else torch.from_numpy(weights),
         scored_on="held-out trusted" if bundle.test is None else "test",
-        trusted_places=torch.from_numpy(places),
+        trusted_index=torch.from_numpy(places),
         facts={
             **shifted.facts,
             "trusted_rows": len(chosen),

@@ -156,10 +156,15 @@ class WeightedTrainer(Trainer):
 
 
 class _Clock(TrainerCallback):
-    """Tells the objective about epochs and steps, and saves it with checkpoints."""
+    """Tells the objective how long it trains, about epochs and steps, and saves it."""
 
     def __init__(self, objective: Objective):
         self._objective = objective
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        """The Trainer knows by now how many steps there will be."""
+        if state.max_steps > 0:
+            self._objective.for_training(int(state.max_steps))
 
     def on_epoch_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Epochs count from one; the Trainer has them as numbers of passes so far."""

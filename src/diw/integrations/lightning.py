@@ -2,6 +2,7 @@
 
 import copy
 from collections.abc import Mapping
+from math import isfinite
 from typing import Any
 
 from torch import nn
@@ -71,11 +72,14 @@ class ImportanceWeighting(pl.Callback):
         pl_module.objective = self._objective  # type: ignore[assignment]
 
     def on_fit_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """Go on where the checkpoint was written."""
+        """Go on where the checkpoint was written, and tell the objective how far it is."""
         if self._state is not None:
             self.objective.load_state_dict(self._state)
             self._state = None
         self._steps = trainer.global_step
+        steps = float(trainer.estimated_stepping_batches)
+        if isfinite(steps):
+            self.objective.for_training(int(steps))
 
     def on_train_epoch_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Tell the objective the epoch, which it counts from one."""

@@ -212,7 +212,7 @@ class Source:
     def _places(self, split: Split) -> list[Place]:
         images, count, part = self._image_names, self._drawn_from, self._part
         trusted = np.zeros(len(split.train), bool)
-        trusted[split.trusted_places.numpy()] = True
+        trusted[split.trusted_index.numpy()] = True
         places: list[Place] = []
         for row, known in zip(split.rows.tolist(), trusted.tolist(), strict=True):
             later = row - count

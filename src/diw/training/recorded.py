@@ -283,7 +283,8 @@ class Recorded:
         return Task(
             self.split.trusted,
             train=self.split.train,
-            trusted_index=self.split.trusted_places,
+            trusted_index=self.split.trusted_index,
+            trusted_given=self.split.trusted_given,
             true_weights=self.split.true_weights,
             horizon=horizon(self.recipe, len(self.split.train)),
             pretrain=self._pretrain,
