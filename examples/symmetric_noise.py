@@ -20,8 +20,7 @@ QUICK = "--quick" in sys.argv
 torch.manual_seed(0)
 
 # %%
-# The images are inside the package. 200 more are trusted: their labels are right. They are trained
-# on, too.
+# The images are inside the package. 200 more are trusted, with right labels, and trained on, too.
 split = make_split(load(), shift="symmetric:0.4", trusted=200, seed=0, trusted_in_train=False)
 trusted = TensorDataset(*split.trusted.take(torch.arange(200)))
 noisy = TensorDataset(*split.train.take(torch.arange(300 if QUICK else 2000)))

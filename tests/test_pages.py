@@ -53,8 +53,8 @@ QUICK = {
     "train": ["--epochs", "2", "--model", "mlp"],
 }
 """The same commands in less time."""
-UNREACHABLE = {"pip", "dask"}, {"fetch", "check"}
-"""Programs that are not ours; and words that mean a download: only parsed."""
+UNREACHABLE = {"pip", "dask"}, {"fetch", "check", "--scheduler"}
+"""Programs that are not ours; and words that mean a download or a cluster: only parsed."""
 
 COMMANDS: dict[str, str] = {}
 """Every command and the first page that shows it, where it is run."""
@@ -75,7 +75,7 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("corrections.csv").write_text(
         f"file,row,label,mark,correct,content\ntrain.csv,0,{given},right,,\n"
     )
-    for name, rows in {"losses": 50, "trusted_losses": 20}.items():
+    for name, rows in {"train_losses": 50, "trusted_losses": 20}.items():
         np.save(f"{name}.npy", np.random.default_rng(rows).exponential(size=rows))
     Path("folder").mkdir()
     for name, path in {"train": "folder/part.parquet", "trusted": "trusted.parquet"}.items():

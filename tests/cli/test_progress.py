@@ -80,7 +80,7 @@ def test_an_interrupted_run_goes_on_and_a_finished_one_is_not_told_again(tmp_pat
         assert out.getvalue().splitlines() == [
             "full: already done, epoch 10/10, loss 0.200, test 80.0%"
         ]
-        half.append(row(4))
+        train(half, range(4, 5), finish=False)
         wait_for(lambda: "half" in out.getvalue())
         train(half, range(5, 11))
     said = [line for line in out.getvalue().splitlines() if line.startswith("half")]

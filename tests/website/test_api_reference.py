@@ -11,7 +11,7 @@ import diw
 PAGES = Path(__file__).parents[2] / "docs" / "api"
 PACKAGES = (
     *("diw", "diw.matching", "diw.methods", "diw.step", "diw.data", "diw.shifts", "diw.models"),
-    *("diw.runs", "diw.training", "diw.predict", "diw.auditing", "diw.auditing"),
+    *("diw.runs", "diw.training", "diw.predict", "diw.auditing", "diw.labels"),
 )
 OTHERS = ("diw.data.benchmarks", "diw.reports", "diw.weighting")
 LISTED = set(
@@ -27,7 +27,12 @@ def public() -> list[str]:
     names = [f"{home}.{name}" for home in PACKAGES for name in import_module(home).__all__]
     names += [f"diw.{name}" for name in dir(diw)]
     errors = import_module("diw.errors")
-    names += [f"diw.errors.{name}" for name in vars(errors) if not name.startswith("_")]
+    own = [
+        value
+        for value in vars(errors).values()
+        if getattr(value, "__module__", "") == errors.__name__
+    ]
+    names += [f"diw.errors.{value.__name__}" for value in own]
     return sorted(set(names) - {"diw.__version__", *PACKAGES})
 
 
