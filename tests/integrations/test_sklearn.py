@@ -163,6 +163,33 @@ def test_a_network_of_ones_own() -> None:
     assert model.module_ is not module  # a copy was trained
 
 
+@pytest.mark.parametrize(("n", "batch_size"), [(17, 4), (33, 32), (400, 256)])
+@pytest.mark.parametrize("method", ["remember", "clean"])
+def test_as_many_steps_as_asked_on_nearly_equal_batches(n, batch_size, method) -> None:
+    """The network counts its steps; batch norm refuses a mini-batch of one sample."""
+    sizes: list[int] = []
+
+    class Counting(nn.Module):
+        def __init__(self, shape, num_classes):
+            super().__init__()
+            self.layers = nn.Sequential(nn.BatchNorm1d(*shape), nn.Linear(*shape, num_classes))
+
+        def forward(self, inputs):
+            if self.training:
+                sizes.append(len(inputs))
+            return self.layers(inputs)
+
+    X, y, _, _ = noisy(n)
+    options = {"steps": 25, "batch_size": batch_size, "random_state": 0, "module": Counting}
+    model = DIWClassifier(method, **options).fit(X, y, trusted=[0, 1, 2, 3])
+    assert len(sizes) == 25
+    assert max(sizes) <= batch_size
+    assert len(model.history_) <= 20
+    if method == "clean":
+        assert not model.weights_.any()
+        assert len(model.suspects_) == 0
+
+
 class InADict(nn.Module):
     """As networks of libraries that return a mapping."""
 

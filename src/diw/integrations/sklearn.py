@@ -6,6 +6,8 @@ They have no `sample_weight` in `fit`: the weights are what is learned.
 import copy
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
+from math import ceil
 from typing import Any, Self
 
 import numpy as np
@@ -16,15 +18,17 @@ from torch import Tensor, nn
 from diw.config import DEFAULT_METHOD
 from diw.errors import DIWWarning, UsageError
 from diw.integrations import missing
-from diw.integrations.fitting import Schedule, fit_in_steps
-from diw.integrations.tables import encoder, is_number, row_numbers
+from diw.integrations.vectors import encoder, is_number
 from diw.methods import Method, make
 from diw.methods.remember import Remember
 from diw.models import make_model
 from diw.objective import Objective
+from diw.runs import Recipe
 from diw.seeding import derive
 from diw.step.batch import first_tensor
 from diw.step.criteria import logits_of
+from diw.step.rows import TensorRows
+from diw.training.loop import Training, horizon
 
 try:
     from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
@@ -41,6 +45,12 @@ except ImportError:
 
 SUSPECT = 0.5
 """Samples whose weight is below this share of the mean are suspects."""
+LEAST_STEPS = 300
+"""A network needs this many steps, however few samples there are."""
+PASSES = 30
+"""Passes over a training set that is large enough for them."""
+EPOCHS = 20
+"""Epochs of a small training set, at most: several passes count as one."""
 PIECE = 4096
 """Rows per forward of a prediction."""
 FARTHEST = 1e6
@@ -104,7 +114,7 @@ class _Learner(BaseEstimator):
             targets = np.concatenate([targets, self._encode_targets(y_more, fit=False)])
             chosen = np.arange(n, len(inputs))
         elif trusted is not None:
-            chosen = row_numbers(trusted, n)
+            chosen = _row_numbers(trusted, n)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         if chosen is None:
             chosen = self._hold_out(targets, seed)
@@ -124,44 +134,64 @@ class _Learner(BaseEstimator):
         torch.manual_seed(derive(seed, "init"))
         model = _make_module(self.module, tuple(inputs.shape[1:]), self._outputs()).to(self.device)
         rows = torch.as_tensor(self.trusted_)
-        schedule = Schedule.of(
-            len(inputs),
-            steps=self.steps,
-            batch_size=self.batch_size,
-            learning_rate=self.learning_rate,
-            weight_decay=self.weight_decay,
-        )
+        recipe, steps = self._recipe(len(inputs))
         objective = Objective(
             model,
-            self._weighting(schedule),
+            self._weighting(),
             (inputs[rows], targets[rows]),
             criterion=self._criterion(),
             train=(inputs, targets),
             trusted_index=rows,
+            horizon=replace(horizon(recipe, len(inputs)), steps=steps),
             trusted_batch_size=self.batch_size,
             seed=seed,
         )
-
-        def take(index: Tensor) -> tuple[Tensor, Tensor]:
-            return inputs[index].to(self.device), targets[index].to(self.device)
-
-        fitted = fit_in_steps(model, objective, take, schedule, seed)
-        self.module_ = model
-        self.weights_: NDArray[np.float64] = fitted.weights[:n]
-        self.history_ = fitted.history
+        training = Training(
+            model, objective, TensorRows(inputs, targets), recipe, seed, steps=steps
+        )
+        later: list[Tensor] = []
+        self.history_: list[dict[str, float]] = []
+        for epoch in training.epochs():
+            loss, size = epoch.row["train_loss"], epoch.row.get("ess", 0.0)
+            self.history_.append({"epoch": epoch.number, "loss": loss, "ess": size})
+            if 2 * epoch.number > recipe.epochs:
+                later.append(epoch.weights)
+        self.module_ = model.eval()
+        unused = 0.0 if objective.method.trains_on == "trusted" else 1.0
+        mean = torch.stack(later).double().nanmean(0).nan_to_num(unused)
+        self.weights_: NDArray[np.float64] = mean[:n].numpy()
         low = self.weights_ < SUSPECT * self.weights_.mean()
         order = np.argsort(self.weights_, kind="stable")
         self.suspects_: NDArray[np.int64] = order[low[order]]
 
-    def _weighting(self, schedule: Schedule) -> Method:
-        """The method; one that is given by name has a warm-up that suits the schedule."""
-        if not isinstance(self.method, str):
-            return copy.deepcopy(self.method)
-        method = make(self.method)
-        longest = method.fields().get("warmup_steps")
-        if not longest:
-            return method
-        return make(method.name, {"warmup_steps": min(longest, schedule.steps // 10)})
+    def _recipe(self, samples: int) -> tuple[Recipe, int]:
+        """How to train on so many samples, and for how many steps.
+
+        The mini-batches of a pass are nearly equal. A small training set counts several passes as
+        an epoch.
+        """
+        per_pass = ceil(samples / self.batch_size)
+        steps = max(LEAST_STEPS, PASSES * per_pass) if self.steps is None else self.steps
+        passes = ceil(steps / (per_pass * EPOCHS))
+        size = ceil(samples / per_pass)
+        while samples % size == 1 and size > 2:  # batch norm cannot train on one sample
+            size -= 1
+        recipe = Recipe(
+            epochs=ceil(steps / (ceil(samples / size) * passes)),
+            passes=passes,
+            batch_size=size,
+            optimizer="adamw",
+            lr=self.learning_rate,
+            weight_decay=self.weight_decay,
+            schedule="cosine",
+            ramp=0,
+            reduction="mean",
+        )
+        return recipe, steps
+
+    def _weighting(self) -> str | Method:
+        """The method: its name, or a copy of the one that is given."""
+        return self.method if isinstance(self.method, str) else copy.deepcopy(self.method)
 
     def _forward(self, X: Any) -> Tensor:
         """The network's outputs for X, float32 on the CPU."""
@@ -229,8 +259,10 @@ class _Learner(BaseEstimator):
 
     def _check(self) -> None:
         for name in ("batch_size", "learning_rate"):
-            if not getattr(self, name) > 0:
-                raise UsageError(f"{name}: must be positive, and is {getattr(self, name)}")
+            if not 0 < getattr(self, name) < float("inf"):
+                raise UsageError(
+                    f"{name}: must be positive and finite, and is {getattr(self, name)}"
+                )
         if self.steps is not None and self.steps < 1:
             raise UsageError(f"steps: must be at least 1, and is {self.steps}")
         if not 0 < self.trusted_share < 1:
@@ -358,10 +390,11 @@ class DIWRegressor(RegressorMixin, _Learner):
         module_: The trained network.
     """
 
-    def _weighting(self, schedule: Schedule) -> Method:
+    def _weighting(self) -> str | Method:
         """As asked; where that needs classes, what it would match instead, without a warning."""
-        method = super()._weighting(schedule)
-        return make("diw") if isinstance(method, Remember) else method
+        method = super()._weighting()
+        found = make(method) if isinstance(method, str) else method
+        return "diw" if isinstance(found, Remember) else method
 
     def predict(self, X: Any) -> NDArray[np.float32]:
         """The predicted number, (n,)."""
@@ -386,6 +419,18 @@ class DIWRegressor(RegressorMixin, _Learner):
         generator = np.random.default_rng(derive(seed, "trusted"))
         size = max(1, round(self.trusted_share * len(targets)))
         return np.sort(generator.choice(len(targets), size, replace=False))
+
+
+def _row_numbers(trusted: Any, n: int) -> NDArray[np.int64]:
+    """Row numbers from row numbers or a mask: n truth values, or n zeros and ones."""
+    values = np.asarray(trusted)
+    if values.shape == (n,) and values.dtype.kind in "biu" and np.isin(values, (0, 1)).all():
+        values = np.flatnonzero(values)
+    if values.ndim != 1 or values.dtype.kind not in "iu" or not len(values):
+        raise UsageError(f"trusted: give a mask ({n},) or row numbers, at least one row")
+    if values.min() < -n or values.max() >= n:
+        raise UsageError(f"trusted: row numbers must lie in 0..{n - 1}")
+    return values.astype(np.int64) % n
 
 
 def _make_module(module: Module, shape: tuple[int, ...], outputs: int) -> nn.Module:

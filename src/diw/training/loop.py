@@ -7,7 +7,7 @@ trials that say how long a run will take.
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import count
+from itertools import count, islice
 from math import ceil
 from typing import Any
 
@@ -108,7 +108,8 @@ class Training:
         self.model.train()
         weights, losses = torch.full((2, len(self._train)), torch.nan)
         tally = Tally()
-        for batch in self.batches(number):
+        left = None if self._steps is None else self._steps - self.objective.t
+        for batch in islice(self.batches(number), left):
             try:
                 result = self.step(batch)
             except RunError as error:
@@ -145,17 +146,13 @@ class Training:
             yield from [None] * steps
             return
         device = next(self.model.parameters()).device
-        done = (epoch - 1) * per_pass * (passes or 1)
         for turn in range(passes or 1):
             purpose = ("training order", epoch, turn) if turn else ("training order", epoch)
             order = torch.randperm(rows, generator=torch_generator(self._seed, *purpose))
             for index in order.split(self.recipe.batch_size):
-                if done == self._steps:
-                    return
                 index = self._world.share(index)
                 inputs, targets = self._train.take(index)
                 yield Batch(inputs, targets, index).to(device)
-                done += 1
 
     def step(self, batch: Batch | None) -> Result:
         """One step of the optimiser on the weighted loss of a mini-batch."""
@@ -219,8 +216,8 @@ class Training:
 
 def horizon(recipe: Recipe, rows: int) -> Horizon:
     """How long a training of `rows` samples is, as methods are told."""
-    steps = (recipe.passes or 1) * ceil(rows / recipe.batch_size)
-    return Horizon(recipe.epochs * steps, steps, recipe.batch_size)
+    per_pass = ceil(rows / recipe.batch_size)
+    return Horizon(recipe.epochs * (recipe.passes or 1) * per_pass, per_pass, recipe.batch_size)
 
 
 def make_optimizer(recipe: Recipe, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
