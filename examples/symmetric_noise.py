@@ -29,8 +29,7 @@ test_images, test_labels = split.test.take(torch.arange(len(split.test)))
 
 
 # %%
-# The loop is any loop. ``diw.IndexedDataset`` adds the number of each sample, which ``remember``
-# needs.
+# ``diw.IndexedDataset`` adds the number of each sample, which ``remember`` needs.
 def accuracies(method: str, epochs: int) -> list[float]:
     """Test accuracy after each epoch."""
     model = make_model("mlp", shape=(1, 28, 28), num_classes=10, seed=0)

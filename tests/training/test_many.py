@@ -2,6 +2,7 @@ import json
 import multiprocessing
 import os
 import signal
+import socket
 import threading
 import time
 from dataclasses import replace
@@ -140,6 +141,27 @@ def test_a_scheduler_that_is_not_there_is_named(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr("diw.training.many.PATIENCE", 1)
     with pytest.raises(RunError, match=r"127\.0\.0\.1:1: cannot reach a dask scheduler"):
         run_all([SPEC], tmp_path, scheduler="tcp://127.0.0.1:1")
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # its client's
+def test_a_service_that_is_no_scheduler_is_named(tmp_path, monkeypatch) -> None:
+    pytest.importorskip("distributed")
+    monkeypatch.setattr("diw.training.many.PATIENCE", 1)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+
+        def answer() -> None:
+            while True:
+                try:
+                    caller, _ = server.accept()
+                except OSError:  # the test has ended
+                    return
+                caller.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n" * 20)
+
+        threading.Thread(target=answer, daemon=True).start()
+        with pytest.raises(RunError, match=rf"{address}: cannot reach a dask scheduler"):
+            run_all([SPEC], tmp_path, scheduler=f"tcp://{address}")
+        server.shutdown(socket.SHUT_RDWR)
 
 
 def when_it_trains(run, act) -> threading.Thread:

@@ -219,7 +219,7 @@ def _connected(scheduler: str, argument: str) -> Generator[Any]:
         ) from None
     try:
         client = Client(scheduler, timeout=f"{PATIENCE}s", set_as_default=False)
-    except (OSError, TimeoutError, ValueError) as error:
+    except (OSError, ValueError, MemoryError) as error:  # another service's words, taken for sizes
         raise RunError(f"{scheduler}: cannot reach a dask scheduler there: {error}") from None
     for name in ("distributed.client", "distributed.core", "distributed.utils"):
         logging.getLogger(name).setLevel(logging.CRITICAL)  # what matters is said below, in a line
