@@ -124,7 +124,7 @@ def hugging_face(weighted: bool) -> Callable[[], None]:
     """Hugging Face's Trainer, or ours."""
     from transformers import Trainer, TrainingArguments
 
-    from diw.integrations.huggingface import WeightedTrainer
+    from diw.integrations.huggingface import ImportanceWeightedTrainer
 
     train, (inputs, labels) = data()
     samples = [{"inputs": x, "labels": y} for x, y in train]
@@ -140,7 +140,9 @@ def hugging_face(weighted: bool) -> Callable[[], None]:
             )  # fmt: skip
             common = {"model": network, "args": arguments, "train_dataset": samples}
             if weighted:
-                made = WeightedTrainer(**common, trusted_dataset=trusted, method=weighting())
+                made = ImportanceWeightedTrainer(
+                    **common, trusted_dataset=trusted, method=weighting()
+                )
             else:
                 made = Trainer(**common)
             made.train()

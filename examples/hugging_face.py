@@ -1,8 +1,8 @@
 """A Hugging Face Trainer
 ======================
 
-``WeightedTrainer`` is a ``Trainer`` that also takes trusted data. Here a small BERT learns from
-sentences of which a third have the wrong label. Nothing comes from the hub.
+``ImportanceWeightedTrainer`` is a ``Trainer`` that also takes trusted data. Here a small BERT
+learns from sentences of which a third have the wrong label. Nothing comes from the hub.
 """
 
 import random
@@ -13,7 +13,7 @@ import matplotlib.pyplot as plt
 import torch
 from transformers import BertConfig, BertForSequenceClassification, TrainingArguments, set_seed
 
-from diw.integrations.huggingface import WeightedTrainer
+from diw.integrations.huggingface import ImportanceWeightedTrainer
 
 QUICK = "--quick" in sys.argv
 GOOD, BAD = ["fine", "great", "lovely"], ["dull", "poor", "awful"]
@@ -51,7 +51,7 @@ for method in ("uniform", "diw"):
     model = BertForSequenceClassification(config)
     with tempfile.TemporaryDirectory() as folder:
         args = TrainingArguments(folder, per_device_train_batch_size=64, **options)
-        trainer = WeightedTrainer(model=model, args=args, method=method, **data)
+        trainer = ImportanceWeightedTrainer(model=model, args=args, method=method, **data)
         trainer.train()
         found = trainer.predict(test)
     right = (found.predictions.argmax(1) == found.label_ids).mean()

@@ -181,8 +181,6 @@ def test_a_task_decides_the_data_and_the_criteria() -> None:
     for name, value in (("criterion", ordinary), ("train", samples(5))):
         with pytest.raises(UsageError, match=f"^{name}: the task has it already"):
             Objective(plain_network(), "diw", task, **{name: value})
-    with pytest.warns(DeprecationWarning, match="third argument"):
-        assert Objective(plain_network(), "diw", task=task).task is task
     with pytest.raises(TypeError, match="keyword argument 'citerion'"):
         Objective(plain_network(), "diw", samples(20), citerion=ordinary)
 
@@ -198,20 +196,8 @@ def test_a_method_given_by_name_suits_itself_to_the_training(method, expected) -
         objective.for_training(0)
 
 
-def test_old_names_of_a_step_and_of_weights_warn() -> None:
-    objective = Objective(plain_network(), "uniform", samples(20))
-    step = objective.step(samples(8), fits=True)
-    for old, new in (
-        ("fit", "train_forward"),
-        ("seen_train", "train_detached"),
-        ("probe_train", "train_eval"),
-        ("probe_trusted", "trusted_eval"),
-    ):
-        with pytest.warns(DeprecationWarning, match=new):
-            assert torch.equal(getattr(step, old).losses, getattr(step, new).losses)
-    weights = objective.weigh(samples(8))
-    with pytest.warns(DeprecationWarning, match="metrics"):
-        assert weights.diagnostics == weights.metrics
+def test_a_misspelt_attribute_of_weights_is_named() -> None:
+    weights = Objective(plain_network(), "uniform", samples(20)).weigh(samples(8))
     with pytest.raises(AttributeError, match="Weights has no 'metric'; it has train, targets"):
         _ = weights.metric
 

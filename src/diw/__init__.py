@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from diw._version import __version__
-from diw.deprecated import NAMES, warn
+from diw.deprecated import old_name
 
 if TYPE_CHECKING:
     from diw import matching, methods
@@ -77,10 +77,7 @@ def __getattr__(name: str) -> Any:
         return getattr(import_module(home), name)
     if name in ("matching", "methods"):
         return import_module(f"diw.{name}")
-    if name in NAMES:
-        warn(f"diw.{name}", f"diw.{NAMES[name]}")
-        return getattr(import_module("diw"), NAMES[name])
-    raise AttributeError(f"module 'diw' has no attribute {name!r}")
+    return old_name("diw", name)
 
 
 def __dir__() -> list[str]:

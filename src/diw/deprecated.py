@@ -1,15 +1,33 @@
 """Names of version 0.2: one table, one warning at each use; they go with version 1.0."""
 
 import warnings
+from importlib import import_module
 from typing import Any, overload
 
 NAMES = {
-    "Indexed": "IndexedDataset",
-    "Weighted": "ImportanceWeighted",
-    "Weighting": "Method",
-    "weighting": "methods",
+    "diw": {
+        "Indexed": "IndexedDataset",
+        "Weighted": "ImportanceWeighted",
+        "Weighting": "Method",
+        "weighting": "methods",
+    },
+    "diw.integrations.huggingface": {"WeightedTrainer": "ImportanceWeightedTrainer"},
 }
-"""Old → new name of what `diw` exports."""
+"""Old name → new name, by the module that has both. Where an attribute has an old name, its class
+says so by `Renamed`."""
+
+
+def old_name(module: str, name: str) -> Any:
+    """What `module` gives for a name of version 0.2, with a warning: for its `__getattr__`.
+
+    Raises:
+        AttributeError: There was no such name.
+    """
+    new = NAMES[module].get(name)
+    if new is None:
+        raise AttributeError(f"module {module!r} has no attribute {name!r}")
+    warn(f"{module}.{name}", f"{module}.{new}", stacklevel=3)
+    return getattr(import_module(module), new)
 
 
 def warn(old: str, new: str, *, stacklevel: int = 2) -> None:

@@ -17,7 +17,7 @@ from transformers import (
 
 import diw
 from diw.errors import UsageError
-from diw.integrations.huggingface import WeightedTrainer
+from diw.integrations.huggingface import ImportanceWeightedTrainer
 from diw.methods import make
 
 EXAMPLE = runpy.run_path(str(Path(__file__).parents[2] / "examples" / "hugging_face.py"))
@@ -35,13 +35,13 @@ def bert(dropout=0.1):
     )
 
 
-def trainer(folder, model, method="diw", n=64, **options) -> WeightedTrainer:
+def trainer(folder, model, method="diw", n=64, **options) -> ImportanceWeightedTrainer:
     more = {
         key: options.pop(key) for key in ("train_dataset", "objective_options") if key in options
     }
     values = {"per_device_train_batch_size": 32, "learning_rate": 2e-3, "report_to": [], **options}
     values |= {"disable_tqdm": True, "save_strategy": options.get("save_strategy", "no")}
-    return WeightedTrainer(
+    return ImportanceWeightedTrainer(
         model=model,
         args=TrainingArguments(str(folder), **values),
         method=method,
@@ -157,9 +157,9 @@ def test_evaluation_is_plain_and_logs_have_the_weights(tmp_path) -> None:
 def test_wrong_use_is_one_line(tmp_path) -> None:
     args = TrainingArguments(str(tmp_path), report_to=[])
     with pytest.raises(UsageError, match=r"^trusted_dataset: give a data set"):
-        WeightedTrainer(model=bert(), args=args)
+        ImportanceWeightedTrainer(model=bert(), args=args)
     with pytest.raises(UsageError, match=r"^compute_loss_func: the objective computes the loss"):
-        WeightedTrainer(
+        ImportanceWeightedTrainer(
             model=bert(), args=args, trusted_dataset=[], compute_loss_func=nn.functional.mse_loss
         )
 

@@ -11,6 +11,7 @@ from torch import nn
 from torch.utils.data import IterableDataset
 
 from diw.config import DEFAULT_METHOD
+from diw.deprecated import old_name
 from diw.errors import UsageError
 from diw.integrations import missing
 from diw.methods import Method
@@ -33,14 +34,14 @@ INDEX = "index"
 numbers from 0 on, in any order. A map-style data set without it gets it here."""
 
 
-class WeightedTrainer(Trainer):
+class ImportanceWeightedTrainer(Trainer):
     """A `Trainer` that weights training samples so that they look like the trusted ones.
 
     Everything else is `Trainer`'s: optimiser, schedule, precision, accumulation, evaluation,
     checkpoints (the state of the weighting is saved with them).
 
     Example:
-        >>> trainer = WeightedTrainer(
+        >>> trainer = ImportanceWeightedTrainer(
         ...     model=model, args=args, train_dataset=train, data_collator=collator,
         ...     trusted_dataset=trusted,
         ... )
@@ -153,6 +154,10 @@ class WeightedTrainer(Trainer):
         super()._set_signature_columns_if_needed()
         names = self._signature_columns or []
         self._signature_columns = names if INDEX in names else [*names, INDEX]
+
+
+def __getattr__(name: str) -> Any:
+    return old_name(__name__, name)
 
 
 class _Clock(TrainerCallback):
