@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from diw.runs.selection import is_over, kept_epoch
+from diw.runs.journal import is_over, kept_epoch
 
 losses = st.lists(st.integers(0, 1000).map(float), min_size=1, max_size=30)
 

@@ -13,9 +13,9 @@ from click.testing import CliRunner
 
 from diw.cli.main import diw
 from diw.errors import UsageError
-from diw.runs import Recipe, Run, RunSpec, sources
+from diw.runs import Recipe, Run, RunSpec, check_claim, sources
 from diw.runs.sources import Source, as_held, as_kept, source_of, stamp
-from diw.training.recorded import check_claim, execute, with_method
+from diw.training.recorded import execute, with_method
 from tests.own_data import done, refused, write_csv, write_images
 
 MLP = ("--model", "mlp", "--device", "cpu", "--epochs", "1")

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from diw.errors import RunError, UsageError
-from diw.runs import Run, holding
+from diw.runs import Run, check_claim, claim, discard, holding
 from diw.runs.journal import CHECKPOINTS
-from diw.training.recorded import check_claim, claim, discard, execute, with_method
+from diw.training.recorded import execute, with_method
 from tests.own_data import diw, done
 from tests.problems import TINY
 

@@ -9,7 +9,7 @@ import torch
 from safetensors.torch import load_file
 
 from diw.data.split import make_split
-from diw.runs.selection import kept_epoch
+from diw.runs.journal import kept_epoch
 from diw.training import evaluate
 from diw.training.recorded import Recorded
 from tests.problems import killed_at_record, tiny_bundle, tiny_training

@@ -33,7 +33,7 @@ from diw.labels.transitions import TINY, Floats, Ints
 from diw.labels.trusted import check_trusted
 from diw.predict import Predictor
 from diw.runs import Run
-from diw.runs.selection import chosen_epoch
+from diw.runs.journal import chosen_epoch
 from diw.runs.sources import is_own
 
 VERIFY = (

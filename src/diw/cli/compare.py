@@ -27,7 +27,7 @@ from diw.cli.options import (
 from diw.cli.progress import say_time
 from diw.config import DEFAULT_METHOD
 from diw.errors import UsageError
-from diw.runs import Run, RunSpec
+from diw.runs import Run, RunSpec, discard
 
 if TYPE_CHECKING:
     from diw.auditing import Audit
@@ -87,7 +87,7 @@ def compare(options: Options) -> None:
     from diw.reports.learners import FILE as LEARNERS
     from diw.reports.page import AUDIT
     from diw.runs.sources import as_kept
-    from diw.training.recorded import discard, with_method
+    from diw.training.recorded import with_method
 
     names, fields = _methods(options.methods), read_fields(options.settings)
     _check_fields(names, fields)

@@ -274,7 +274,7 @@ def say_time(specs: Sequence[RunSpec], *, jobs: int) -> None:
     """Say about how long these runs will take, from a few steps of each method."""
     if not specs:
         return
-    from diw.training.estimate import Stopwatch
+    from diw.training.many import Stopwatch
 
     seconds = Stopwatch().seconds(specs) / min(jobs, len(specs))
     epochs, passes = specs[0].recipe.epochs, specs[0].recipe.passes or 1

@@ -26,7 +26,7 @@ from diw.cli.options import (
 from diw.cli.progress import say_time
 from diw.config import DEFAULT_METHOD
 from diw.errors import DIWWarning, UsageError
-from diw.runs import Run, RunSpec, holding
+from diw.runs import Run, RunSpec, check_claim, claim, holding
 
 if TYPE_CHECKING:
     from diw.data.split import Split
@@ -83,7 +83,7 @@ def train(options: Options) -> None:
     """
     from diw.methods import find, make
     from diw.reports.summary import summarise
-    from diw.training.recorded import check_claim, claim, train_run, with_method
+    from diw.training.recorded import train_run, with_method
 
     name = find(options.method).name
     fields = _fields(name, options.settings)

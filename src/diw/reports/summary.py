@@ -11,7 +11,7 @@ from diw.errors import UsageError
 from diw.labels.history import SUSPECT, loss_scores
 from diw.metrics import auroc, mean_absolute_error, root_mean_square_error
 from diw.runs import Row, Run
-from diw.runs.selection import chosen_epoch
+from diw.runs.journal import chosen_epoch
 
 WINDOW = 10
 """How many final epochs are averaged: the weights of one mini-batch are noisy."""

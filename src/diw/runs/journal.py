@@ -1,4 +1,4 @@
-"""Writing a run epoch by epoch: its records, and the checkpoints that count on them.
+"""A run epoch by epoch: its records, which epoch's network is kept, and checkpoints.
 
 `metrics.jsonl` gets a line, `weights.npy` and `losses.npy` a row per epoch. They are on the disk
 before the checkpoint that counts on them is written, and the checkpoint holds their sizes and
@@ -13,7 +13,7 @@ import io
 import json
 import os
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -34,6 +34,9 @@ CHECKPOINTS = ("checkpoint.pt", "checkpoint.old.pt")
 
 LARGEST = 65504.0
 """Of float16: larger losses are kept as this."""
+
+SMOOTHED_OVER = 3
+"""Epochs over which the loss is averaged: that of few samples is noisy."""
 
 Row = dict[str, Any]
 """One epoch's metrics: `epoch` counts from 1."""
@@ -247,6 +250,39 @@ def parse_metrics(content: bytes) -> list[Row]:
             break
         rows.append(row)
     return rows
+
+
+def kept_epoch(losses: Sequence[float]) -> int:
+    """The epoch, from 1, whose mean loss over itself and the two before it is lowest.
+
+    Its network is the one that is kept. Test samples are never looked at; training and reports use
+    the same rule, so a table names the epoch that predictions use.
+
+    Args:
+        losses: After each epoch, at least one, the loss of trusted samples that are neither trained
+            on nor matched with.
+    """
+    smooth = [
+        sum(window) / len(window)
+        for end in range(1, len(losses) + 1)
+        if (window := losses[max(0, end - SMOOTHED_OVER) : end])
+    ]
+    return min(range(len(smooth)), key=lambda place: smooth[place]) + 1
+
+
+def is_over(losses: Sequence[float], patience: int) -> bool:
+    """Whether the last `patience` epochs brought no better one."""
+    return bool(losses) and len(losses) - kept_epoch(losses) >= patience
+
+
+def chosen_epoch(rows: Sequence[Mapping[str, Any]]) -> int | None:
+    """The epoch, from 1, that was kept for its held-out trusted loss; None for the last.
+
+    Args:
+        rows: The metrics of each epoch.
+    """
+    held_out = [float(loss) for row in rows if (loss := row.get("selection_loss")) is not None]
+    return kept_epoch(held_out) if held_out else None
 
 
 def _read(path: Path, device: "torch.device") -> State:

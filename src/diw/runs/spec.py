@@ -244,7 +244,7 @@ class RunSpec:
     threads: int = 1
     """Threads of the run: they can change the last bits of a sum, so they are part of it."""
     observe: tuple[str, ...] = ()
-    """What to collect besides metrics and weights: see `diw.training.observers`."""
+    """What to collect besides metrics and weights: see `diw.training.OBSERVERS`."""
     text_encoding: str | None = field(default=None, metadata=LATER)
     """How characters are encoded in CSV files that are not UTF-8."""
     selection: float = field(default=0.0, metadata=LATER)

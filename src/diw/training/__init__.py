@@ -5,11 +5,9 @@ from typing import TYPE_CHECKING
 from diw._lazy import names_from
 
 if TYPE_CHECKING:
-    from diw.training.estimate import Stopwatch
     from diw.training.loop import Epoch, Training, make_optimizer
-    from diw.training.many import run_all, try_all
-    from diw.training.observers import OBSERVERS, Observer, make_observers
-    from diw.training.recorded import execute, with_method
+    from diw.training.many import Stopwatch, run_all, try_all
+    from diw.training.recorded import OBSERVERS, Observer, execute, make_observers, with_method
     from diw.training.scores import Scores, evaluate
 
 __all__ = [
@@ -31,11 +29,9 @@ __all__ = [
 __getattr__ = names_from(
     __name__,
     {
-        "estimate": "Stopwatch",
         "scores": "Scores evaluate",
         "loop": "Epoch Training make_optimizer",
-        "many": "run_all try_all",
-        "observers": "OBSERVERS Observer make_observers",
-        "recorded": "execute with_method",
+        "many": "Stopwatch run_all try_all",
+        "recorded": "OBSERVERS Observer execute make_observers with_method",
     },
 )

@@ -4,12 +4,11 @@ A run is an idempotent unit of work that one process at a time takes up. A kille
 its last checkpoint was written, and ends bit for bit as it would have without the kill.
 """
 
-import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from numpy.typing import NDArray
@@ -23,16 +22,12 @@ from diw.files import replacing
 from diw.methods import Method, Task, make
 from diw.models import default_model, make_model
 from diw.objective import Objective
-from diw.runs import LOCK, PRETRAINING, Recipe, Run, RunSpec, Writer, holding, is_held, spec_hash
-from diw.runs.sources import Source, as_held
+from diw.runs import PRETRAINING, Recipe, Row, Run, RunSpec, Writer, claim, holding
+from diw.runs.sources import Source
 from diw.seeding import derive
 from diw.step.world import LOCAL, World
 from diw.training.loop import Training, horizon
-from diw.training.observers import Observer, make_observers
 from diw.training.scores import Scores, Selection, evaluate
-
-DERIVED = ("passes", "patience", "ramp", "reduction", "threads")
-"""What follows from other fields, and is no option of any command."""
 
 Work = Callable[[RunSpec, Path], Any]
 """What is done for a spec and the folder of all runs, such as `execute`; other processes can
@@ -109,74 +104,45 @@ def _model_name(spec: RunSpec, source: Source) -> str:
     return default_model(source.bundle) if spec.model == "auto" else spec.model
 
 
-def claim(spec: RunSpec, run: Run, *, fresh: bool = False) -> None:
-    """Make sure that the folder of `run` is that of `spec` or free, under the run's lock.
+class Observer(Protocol):
+    """Something that is shown the network after each epoch and at the end.
 
-    With `fresh`, the run that it holds is discarded. Another run, or files that no run wrote,
-    are refused.
+    A run names its observers in its spec (`observe`), so that the training loop collects what a
+    figure needs and no figure needs a training of its own. Observing leaves no trace: the run ends
+    bit for bit as an unobserved one does.
     """
-    check_claim(spec, run, fresh=fresh)
-    if fresh:
-        run.forget()
+
+    def after_epoch(self, model: nn.Module) -> Row:
+        """Numbers that are added to the epoch's metrics."""
+        ...
+
+    def at_end(self, model: nn.Module, run: Run) -> None:
+        """Record something about the final network."""
+        ...
 
 
-def check_claim(spec: RunSpec, run: Run, *, fresh: bool = False) -> None:
-    """Refuse a folder that `claim` would refuse, without touching it."""
-    if not (run.folder / "spec.json").exists():
-        if any(not entry.name.startswith(".") for entry in run.folder.glob("*")):
-            raise UsageError(f"out: {run.folder} holds other files; choose a new or empty folder")
-        return
-    if fresh and (run.folder / LOCK).exists():
-        return  # a run, whatever has become of its spec
-    held = Run(run.folder).spec  # what is not the spec of a run is refused here
-    now = as_held(spec, held)
-    if not fresh and spec_hash(held.as_json()) != spec_hash(now.as_json()):
-        differences = _differences(held.as_json(), now.as_json())
-        raise UsageError(
-            f"out: {run.folder} holds another run ({differences}); "
-            "choose another folder, or replace it with --fresh"
-        )
+OBSERVERS: dict[str, Callable[[Split, int], Observer]] = {}
+"""How to make an observer of a run's data and seed, by the name that a spec's `observe` may hold.
+
+Whoever defines observers enters them here, in every process that trains.
+"""
 
 
-def discard(run: Run, timeout: float | None = None) -> None:
-    """Remove what a run wrote, when nobody works on it any more."""
-    if run.folder.exists():
-        with holding(run.folder, timeout):
-            run.forget()
+def make_observers(names: Iterable[str], split: Split, seed: int) -> list[Observer]:
+    """The observers that a spec names.
 
+    An observer that needs what the split does not know is refused here, before training.
 
-def tidy(run: Run) -> None:
-    """Remove what a kill at the very end of a finished run left, unless someone works on it."""
-    if run.untidy and run.finished and not is_held(run.folder):
-        with holding(run.folder):
-            if run.finished:
-                run.tidy()
-
-
-def _differences(before: dict[str, Any], now: dict[str, Any]) -> str:
-    """`epochs 60, now 5; …`, the first few.
-
-    Files that changed come first: the recipe may follow from them.
+    Args:
+        names: From `OBSERVERS`.
+        split: The run's data.
+        seed: Decides which samples are observed.
     """
-    old, new = (json.loads(json.dumps(spec.get("files", {}))) for spec in (before, now))
-    changed = [name for name in old if name in new and old[name] != new[name]]
-    if changed and old.keys() == new.keys():
-        return f"of {', '.join(changed)} before it changed"
-    flat_before, flat_now = _flat(before), _flat(now)
-    names = [n for n in {**flat_before, **flat_now} if flat_before.get(n) != flat_now.get(n)]
-    if "method" in names:
-        names = ["method"]
-    names = [name for name in names if name not in DERIVED] or names
-    said = [f"{name} {flat_before.get(name)}, now {flat_now.get(name)}" for name in names[:3]]
-    return "; ".join(said) + (" …" if len(names) > 3 else "")
-
-
-def _flat(spec: dict[str, Any]) -> dict[str, Any]:
-    """A spec's plain values as JSON keeps them, the method's fields beside the others."""
-    plain = json.loads(json.dumps(spec))
-    fields = plain.pop("method_fields", {})
-    plain.pop("files", None)
-    return {**plain, **fields}
+    for name in names:
+        if name not in OBSERVERS:
+            choices = ", ".join(OBSERVERS) or "none here"
+            raise UsageError(f"observe: unknown {name!r}; choose from {choices}")
+    return [OBSERVERS[name](split, seed) for name in names]
 
 
 @dataclass

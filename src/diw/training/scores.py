@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from diw.data import Dataset
 from diw.runs import Row
-from diw.runs.selection import is_over, kept_epoch
+from diw.runs.journal import is_over, kept_epoch
 from diw.step.look import outputs_in_pieces
 from diw.step.rows import PIECE
 
@@ -144,7 +144,7 @@ def brier(logits: Tensor, targets: Tensor | None) -> Tensor:
 
 @dataclass
 class Selection:
-    """Watches the held-out trusted loss; see `diw.runs.selection` for the rule.
+    """Watches the held-out trusted loss; see `diw.runs.journal.kept_epoch` for the rule.
 
     Attributes:
         data: Trusted samples that are neither trained on nor matched with.

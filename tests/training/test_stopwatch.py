@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from diw.runs import Recipe
-from diw.training.estimate import Stopwatch
+from diw.training.many import Stopwatch
 from diw.training.recorded import execute, with_method
 from tests.problems import TINY
 
