@@ -9,7 +9,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 
-# What a reader brings: a network, an optimiser, a loader and trusted samples.
+# What a reader brings: a network, an optimiser, a loader, trusted samples; a table, rows checked.
 BROUGHT = """
 import torch
 from torch.utils.data import DataLoader, TensorDataset
@@ -21,6 +21,9 @@ loader = DataLoader(dataset, batch_size=128, shuffle=True)
 model = torch.nn.Sequential(torch.nn.Linear(20, 32), torch.nn.ReLU(), torch.nn.Linear(32, 3))
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 epochs = 3
+X, right = x.numpy(), ["cat" if value > 0 else "dog" for value in x[:, 0]]
+given = ["cat"] * 100 + right[100:]
+checked = {row: right[row] for row in torch.randperm(512)[:60].tolist()}
 """
 
 
