@@ -44,3 +44,9 @@ def test_classes_without_rows_are_reported(tmp_path, rng):
     np.savez(tmp_path / "test.npz", X=x[:1] + 2, y=np.array(["e"]))
     with pytest.raises(UsageError, match="'e' in row 0 is not a class"):
         load(tmp_path / "train.npz", test=tmp_path / "test.npz")
+
+
+def test_of_many_small_classes_the_first_are_named(tmp_path, rng):
+    np.savez(tmp_path / "a.npz", X=rng.normal(size=(90, 2)), y=np.arange(90) % 30)
+    (note,) = load(tmp_path / "a.npz").notes
+    assert str(note).endswith("8 (3), 9 (3) and 20 more")

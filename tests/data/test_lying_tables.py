@@ -11,6 +11,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from diw.data import load
+from diw.data.columns import fit_table
 from diw.data.numbers import numbers_of, words_of
 from diw.data.read import read_raw
 from diw.data.tables import TableFile, read_csv, read_parquet
@@ -347,7 +348,7 @@ def test_large_labels_of_parquet_stay_apart(tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["cells", "text", "rows"])
-def test_small_parquet_files_that_unpack_to_much(tmp_path, kind):
+def test_small_parquet_files_that_unpack_to_much(tmp_path, kind, monkeypatch):
     """79 KB once took 29 seconds and 1.7 GB: a dictionary of one long text, a million times."""
     pa = pytest.importorskip("pyarrow")
     import pyarrow.parquet as pq
@@ -361,6 +362,23 @@ def test_small_parquet_files_that_unpack_to_much(tmp_path, kind):
     if kind == "text":  # a hundred thousand equal cells are one text in memory
         column = read_raw(path, "label").content.columns["x"]
         assert len({id(cell) for cell in column}) == 1
+        looked_at: list[str] = []
+        monkeypatch.setattr("diw.data.columns.shown_mark", looked_at.append)
+        fit_table(TableFile("a", {"x": column, "z": ["1", "2"] * (rows // 2)}, rows), ())
+        assert len(looked_at) == 1  # each cell by itself took minutes
         return
     with pytest.raises(UsageError, match="more than 100 times its size; if that is meant, save it"):
         read_parquet(path)
+
+
+@pytest.mark.parametrize("kind", ["lists", "bytes"])
+def test_columns_of_parquet_that_cannot_be_used_are_not_unpacked(tmp_path, kind, monkeypatch):
+    """A list of zeros for each row: a file of 4 KB that took 2.4 GB."""
+    pa = pytest.importorskip("pyarrow")
+    import pyarrow.parquet as pq
+
+    column = pa.array([[0.0] * 9] * 40 if kind == "lists" else [b"0"] * 40)
+    pq.write_table(pa.table({"x": column, "label": [0, 1] * 20}), tmp_path / "a.parquet")
+    monkeypatch.delattr(pq.ParquetFile, "read")
+    with pytest.raises(UsageError, match=r"column 'x' has type .*; numbers and text can be used"):
+        read_parquet(tmp_path / "a.parquet")

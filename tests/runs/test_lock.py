@@ -1,5 +1,6 @@
 """The lock of a run, as two commands meet at it."""
 
+import errno
 import threading
 from pathlib import Path
 
@@ -47,3 +48,19 @@ def test_the_lock_stays_when_the_run_is_discarded(tmp_path: Path) -> None:
         assert (run.folder / LOCK).stat().st_ino == before
         assert is_held(run.folder)
     assert [path.name for path in run.folder.iterdir()] == [LOCK]
+
+
+@pytest.mark.parametrize("reason", [errno.ENOLCK, errno.EOPNOTSUPP, errno.EACCES])
+def test_a_disk_without_locks_is_named_and_nobody_is_waited_for(
+    tmp_path: Path, monkeypatch, reason: int
+) -> None:
+    fcntl = pytest.importorskip("fcntl")
+
+    def flock(*_: object) -> None:
+        raise OSError(reason, "no locks here")
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+    monkeypatch.setattr(module, "SILENT", 0.02)
+    with pytest.raises(RunError, match=r"\.lock: cannot be locked: no locks here; choose a folder"):
+        holding(tmp_path).__enter__()
+    assert not is_held(tmp_path)

@@ -3,7 +3,7 @@ import torch
 
 from diw.errors import UsageError
 from diw.step.batch import Batch, Outputs
-from diw.step.criteria import hidden_outputs, logits, loss_values, raw_inputs
+from diw.step.criteria import cross_entropy, hidden_outputs, logits, loss_values, raw_inputs
 
 BATCH = Batch(torch.rand(5, 2, 3), torch.arange(5))
 OUTPUTS = Outputs(
@@ -47,3 +47,10 @@ def test_what_is_missing_is_named() -> None:
         loss_values(BATCH, Outputs(OUTPUTS.values, None))
     with pytest.raises(UsageError, match="did not ask for a hidden output"):
         hidden_outputs(BATCH, Outputs(OUTPUTS.values, None))
+
+
+def test_the_part_of_a_mapping_that_may_hold_the_logits_is_named() -> None:
+    with pytest.raises(UsageError, match=r"returns a dict; .*lambda outputs: outputs\['scores'\]"):
+        cross_entropy({"scores": torch.rand(5, 4)}, torch.arange(5) % 4)
+    with pytest.raises(UsageError, match=r"returns a tuple; .*lambda outputs: outputs\[0\]"):
+        cross_entropy((torch.rand(5, 4),), torch.arange(5) % 4)

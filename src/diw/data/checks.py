@@ -103,15 +103,21 @@ def _class_notes(train: "Dataset", trusted: "Dataset | None") -> list[str]:
         ):
             names = [train.classes[c] for c in torch.nonzero((having > 0) & (lacking == 0)).ravel()]
             if names:
-                notes.append(f"classes in the {words}: {', '.join(names)}")
+                notes.append(f"classes in the {words}: {_first(names)}")
     few = [
         f"{name} ({int(count)})"
         for name, count in zip(train.classes, counts, strict=True)
         if 0 < count < 10
     ]
     if few:
-        notes.append(f"classes with fewer than 10 training rows: {', '.join(few)}")
+        notes.append(f"classes with fewer than 10 training rows: {_first(few)}")
     return notes
+
+
+def _first(names: list[str], most: int = 10) -> str:
+    """The first names, and how many more there are."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
 
 
 def _leak_notes(

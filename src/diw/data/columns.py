@@ -170,10 +170,14 @@ def _refuse_wrong_cells(table: TableFile, name: str, words: list[str | None]) ->
 
 def _wrong_cells(words: Sequence[str | None]) -> list[str]:
     """Cells that are no number, or that have another decimal mark than most."""
-    shown = Counter(shown_mark(word) for word in words if word is not None)
+    counts = Counter(word for word in words if word is not None)
+    marks = {word: shown_mark(word) for word in counts}  # once each: a text may be long
+    shown: Counter[str | None] = Counter()
+    for word, count in counts.items():
+        shown[marks[word]] += count
     comma = shown[","] + shown["?,"] > shown["."] + shown["?."]
     other = (None, ".", "?.") if comma else (None, ",", "?,")
-    return [word for word in words if word is not None and shown_mark(word) in other]
+    return [word for word in words if word is not None and marks[word] in other]
 
 
 def _standardise(

@@ -304,6 +304,8 @@ def read_parquet(path: Path) -> TableFile:
         schema = file.schema_arrow
         names = [plain(name) for name in schema.names]
         _refuse_twins(names, str(path))
+        for name, field in zip(names, schema, strict=True):
+            _refuse_type(path, name, _value_type(field.type))
         # As dictionaries, because few bytes can hold a long text a million times.
         texts = [field.name for field in schema if _is_text(_value_type(field.type))]
     with open_parquet(path, read_dictionary=texts) as file:
@@ -337,6 +339,22 @@ def _refuse_twins(names: list[str], source: str) -> None:
         raise UsageError(f"{source}: two columns are named {twins[0]!r}")
 
 
+def _refuse_type(path: Path, name: str, kind: Any) -> None:
+    """Refuse lists, bytes and the like unread: they may unpack to very much."""
+    from pyarrow import types
+
+    plain_kinds = (
+        types.is_null,
+        types.is_boolean,
+        types.is_integer,
+        types.is_floating,
+        types.is_decimal,
+        types.is_temporal,
+    )
+    if not (_is_text(kind) or any(is_kind(kind) for is_kind in plain_kinds)):
+        raise UsageError(f"{path}: column {name!r} has type {kind}; numbers and text can be used")
+
+
 def _value_type(kind: Any) -> Any:
     import pyarrow
 
@@ -364,12 +382,8 @@ def _cells(path: Path, name: str, column: Any) -> Cells:
         return _words(column.cast(pyarrow.string()).combine_chunks())
     if types.is_integer(kind) and not _fits(column):
         return [None if value is None else str(value) for value in column.to_pylist()]
-    if types.is_boolean(kind) or types.is_integer(kind) or types.is_decimal(kind):
-        column, kind = column.cast(pyarrow.float64(), safe=False), pyarrow.float64()
-    if types.is_floating(kind):
-        values = column.cast(pyarrow.float64(), safe=False).to_numpy()
-        return np.array(values, np.float64)  # a null has become NaN
-    raise UsageError(f"{path}: column {name!r} has type {kind}; numbers and text can be used")
+    values = column.cast(pyarrow.float64(), safe=False).to_numpy()
+    return np.array(values, np.float64)  # a null has become NaN
 
 
 def _words(chunk: Any) -> list[str | None]:

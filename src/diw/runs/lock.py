@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
+from errno import ENOSYS
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,8 @@ def holding(folder: Path, timeout: float | None = None) -> Generator[None]:
     try:
         lock.acquire(timeout=patience)
     except Timeout:
+        if (refusal := _refusal(folder)) is not None:
+            raise _no_locks(folder, refusal) from None
         rest = -1 if timeout is None else timeout - (time.monotonic() - started)
         if timeout is None or rest > 0:
             print(
@@ -59,12 +62,35 @@ def holding(folder: Path, timeout: float | None = None) -> Generator[None]:
             raise RunError(
                 f"{folder}: {_holder(folder)} works on this run; gave up after {timeout:g} seconds"
             ) from None
+    except OSError as error:
+        raise _no_locks(folder, error) from None
     try:
         with suppress(OSError):  # it only makes the words of others better
             (folder / LOCK).write_text(json.dumps([os.getpid(), platform.node()]))
         yield
     finally:
         lock.release()
+
+
+def _refusal(folder: Path) -> OSError | None:
+    """Why the system gives no lock, if that is not because another process holds it."""
+    if os.name == "posix":
+        import fcntl
+
+        try:
+            with (folder / LOCK).open() as file:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except (BlockingIOError, FileNotFoundError):
+            pass
+        except OSError as error:
+            return None if error.errno == ENOSYS else error  # then a file of its own is the lock
+    return None
+
+
+def _no_locks(folder: Path, error: OSError) -> RunError:
+    return RunError(
+        f"{folder / LOCK}: cannot be locked: {error.strerror}; choose a folder on another disk"
+    )
 
 
 def is_held(folder: Path) -> bool:
@@ -77,7 +103,9 @@ def is_held(folder: Path) -> bool:
         with FileLock(folder / LOCK, timeout=0):
             return False
     except Timeout:
-        return True
+        return _refusal(folder) is None
+    except OSError:
+        return False
 
 
 def claim(spec: RunSpec, run: Run, *, fresh: bool = False) -> None:

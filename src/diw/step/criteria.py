@@ -55,9 +55,10 @@ def cross_entropy(values: ModelOutput, targets: Tensor) -> Tensor:
     """
     logits = logits_of(values)
     if not isinstance(logits, Tensor):
+        key = next(iter(cast(dict[str, Any], logits)), "") if isinstance(logits, dict) else 0
         raise UsageError(
-            f"model: it returns a {type(logits).__name__}; say which part holds the logits: "
-            "outputs_to_logits=lambda outputs: outputs[0]"
+            f"model: it returns a {type(logits).__name__}; let it return the logits alone, or say "
+            f"which part they are: outputs_to_logits=lambda outputs: outputs[{key!r}]"
         )
     if logits.ndim == targets.ndim + 1 and logits.ndim > 2:
         return _of_tokens(logits, targets)
