@@ -55,9 +55,9 @@ def cross_entropy(values: ModelOutput, targets: Tensor) -> Tensor:
     """
     logits = logits_of(values)
     if not isinstance(logits, Tensor):
-        key = next(iter(cast(dict[str, Any], logits)), "") if isinstance(logits, dict) else 0
+        key = _first_key(values)
         raise UsageError(
-            f"model: it returns a {type(logits).__name__}; let it return the logits alone, or say "
+            f"model: it returns a {type(values).__name__}; let it return the logits alone, or say "
             f"which part they are: outputs_to_logits=lambda outputs: outputs[{key!r}]"
         )
     if logits.ndim == targets.ndim + 1 and logits.ndim > 2:
@@ -71,6 +71,10 @@ def cross_entropy(values: ModelOutput, targets: Tensor) -> Tensor:
         return functional.cross_entropy(logits, targets, reduction="none")
     except (IndexError, RuntimeError, ValueError) as error:
         raise TargetsError(_why(logits, targets, error)) from error
+
+
+def _first_key(values: ModelOutput) -> str | int:
+    return next(iter(cast(Mapping[str, Any], values))) if isinstance(values, Mapping) else 0
 
 
 def losses_of_targets(criterion: Criterion, values: ModelOutput, targets: Tensor) -> Tensor:
