@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from diw.config import DEFAULT_METHOD
 from diw.deprecated import Renamed, warn
 from diw.errors import UsageError
+from diw.methods import make
 from diw.methods.base import (
     Method,
     Task,
@@ -17,7 +18,6 @@ from diw.methods.base import (
     normalised,
     refuse_wrong_inputs,
 )
-from diw.methods.registry import make
 from diw.runs.spec import TrustedDraw
 from diw.step.batch import Batch, Criterion, ModelOutput, Weights, first_tensor
 from diw.step.criteria import OfLogits, ToLogits, cross_entropy, logits_of

@@ -6,13 +6,13 @@ from hypothesis import strategies as st
 import diw
 from diw.errors import UsageError
 from diw.methods.by_class import (
-    ClassCounts,
+    Classwise,
     Side,
-    TrustedCache,
     class_labels,
     match_by_class,
     prior_ratios,
 )
+from diw.step import Batch
 
 
 def values(n: int, seed: int) -> torch.Tensor:
@@ -110,31 +110,35 @@ def test_a_class_without_any_trusted_value_gets_its_prior_ratio_and_no_sample_is
     assert facts["share_unmatched"] == 0.4
 
 
+def seen(labels: list[int]) -> Batch:
+    return Batch(torch.zeros(len(labels), 1), torch.tensor(labels))
+
+
 def test_counts_of_the_whole_set_or_as_they_come_by() -> None:
     trusted = torch.tensor([0, 1, 1, 3])
-    whole = ClassCounts(torch.tensor([0, 0, 1]), trusted)
-    whole.see(torch.tensor([1, 1, 1]))
-    assert whole.train.tolist() == [2, 1]
-    running = ClassCounts(None, trusted)
+    whole = Classwise(torch.tensor([0, 0, 1]), trusted, "diw2-f")
+    whole.see(seen([1, 1, 1]))
+    expected = prior_ratios(torch.tensor([2, 1]), torch.tensor([1, 2, 0, 1]))
+    torch.testing.assert_close(whole.ratios(), expected)
+    running = Classwise(None, trusted, "diw2-f")
     for labels in ([0, 0], [1]):
-        running.see(torch.tensor(labels))
-    assert running.train.tolist() == [2, 1]
-    torch.testing.assert_close(running.ratios(), whole.ratios())
-    assert running.classes == 3
-    again = ClassCounts.from_state_dict(running.state_dict())
-    again.see(torch.tensor([5]))
-    assert again.train.tolist() == [2, 1, 0, 0, 0, 1]
+        running.see(seen(labels))
+    torch.testing.assert_close(running.ratios(), expected)
+    again = Classwise.from_state_dict(running.state_dict(), "diw2-f")
+    again.see(seen([5]))
+    counts = torch.tensor([2, 1, 0, 0, 0, 1])
+    torch.testing.assert_close(again.ratios(), prior_ratios(counts, torch.tensor([1, 2, 0, 1])))
 
 
-def test_the_cache_keeps_the_latest_values_by_place() -> None:
-    cache = TrustedCache(torch.tensor([0, 2, 1, 1, 0, 1]))
-    assert cache.of(0) is None
-    cache.update(torch.tensor([3, 0]), torch.tensor([[3.0], [0.0]]))
-    cache.update(torch.tensor([3, 5]), torch.tensor([[3.5], [5.0]]))
-    assert cache.of(1).tolist() == [[3.5], [5.0]]
-    assert cache.of(2) is None
-    again = TrustedCache.from_state_dict(cache.state_dict())
-    assert torch.equal(again.of(1), cache.of(1))
+def test_the_latest_values_of_trusted_samples_are_kept_by_place() -> None:
+    cache = Classwise(None, torch.tensor([0, 2, 1, 1, 0, 1]), "diw2-f")
+    assert cache.kept(0) is None
+    cache.keep(torch.tensor([3, 0]), torch.tensor([[3.0], [0.0]]))
+    cache.keep(torch.tensor([3, 5]), torch.tensor([[3.5], [5.0]]))
+    assert cache.kept(1).tolist() == [[3.5], [5.0]]
+    assert cache.kept(2) is None
+    again = Classwise.from_state_dict(cache.state_dict(), "diw2-f")
+    assert torch.equal(again.kept(1), cache.kept(1))
 
 
 @pytest.mark.parametrize(

@@ -152,98 +152,26 @@ def share_at_bound(weights: Tensor, bound: float) -> float:
     return float((weights >= bound * (1 - 1e-6)).double().mean())
 
 
-class ClassCounts:
-    """How many samples of each class there are: over the whole sets, or as far as seen."""
+class Classwise:
+    """What matching by class keeps from step to step.
 
-    def __init__(self, train: Tensor | None, trusted: Tensor):
-        """Count.
-
-        Args:
-            train: The labels of the whole training set; None counts them as they come by.
-            trusted: The labels of the whole trusted set.
-        """
-        self.complete = train is not None
-        self.train = count(train if train is not None else trusted[:0])
-        self.trusted = count(trusted)
-
-    def see(self, labels: Tensor) -> None:
-        """Count the labels of a batch, where the whole training set is not known."""
-        if not self.complete:
-            self.train = torch.add(*_same_length(self.train, count(labels)))
-
-    @property
-    def classes(self) -> int:
-        """How many classes have a sample on either side."""
-        return int((torch.add(*_same_length(self.train, self.trusted)) > 0).sum())
-
-    def ratios(self) -> Tensor:
-        """w_y* per class, (k,)."""
-        return prior_ratios(self.train, self.trusted)
-
-    def state_dict(self) -> dict[str, Any]:
-        """The counts."""
-        return {"complete": self.complete, "train": self.train, "trusted": self.trusted}
-
-    @classmethod
-    def from_state_dict(cls, state: Mapping[str, Any]) -> "ClassCounts":
-        """The counts that `state_dict` gave."""
-        counts = cls(None, torch.empty(0, dtype=torch.int64))
-        counts.complete = state["complete"]
-        counts.train, counts.trusted = state["train"].cpu(), state["trusted"].cpu()
-        return counts
-
-
-class TrustedCache:
-    """The latest values z of each trusted sample that was drawn, by its place in the set.
-
-    Args:
-        labels: (m,) of all trusted samples.
+    The class counts of the whole sets, or as far as seen, and the latest values z of each trusted
+    sample that was drawn, by its place in the set.
     """
 
-    def __init__(self, labels: Tensor) -> None:
-        self._labels = labels
-        self._drawn = torch.zeros(len(labels), dtype=torch.bool)
-        self._values: Tensor | None = None
-
-    def update(self, index: Tensor, values: Tensor) -> None:
-        """Keep the values (b, d) of the trusted samples `index` (b,)."""
-        index, values = index.cpu(), values.detach().cpu()
-        if self._values is None:
-            self._values = values.new_zeros((len(self._labels), *values.shape[1:]))
-        self._drawn[index] = True
-        self._values[index] = values
-
-    def of(self, label: int) -> Tensor | None:
-        """The values (m_y, d) of the trusted samples of one class; None if none was drawn yet."""
-        rows = _places(self._drawn & (self._labels == label))
-        return self._values[rows] if self._values is not None and len(rows) else None
-
-    def state_dict(self) -> dict[str, Any]:
-        """What is kept."""
-        kept = {"labels": self._labels, "drawn": self._drawn, "values": self._values}
-        return {name: _copy(value) for name, value in kept.items()}
-
-    @classmethod
-    def from_state_dict(cls, state: Mapping[str, Any]) -> "TrustedCache":
-        """What `state_dict` gave."""
-        cache = cls(state["labels"].cpu())
-        cache._drawn, cache._values = state["drawn"].cpu().clone(), _copy(state["values"])
-        return cache
-
-
-class Classwise:
-    """Class counts and a cache of trusted values, kept from step to step."""
-
-    def __init__(self, counts: ClassCounts, cache: TrustedCache, method: str):
-        """Begin with an empty cache.
+    def __init__(self, train: Tensor | None, trusted: Tensor, method: str):
+        """Count the classes.
 
         Args:
-            counts: Of the whole sets, or of what was seen.
-            cache: Of the trusted samples.
+            train: (n,) labels of the whole training set; None counts them as they come by.
+            trusted: (m,) labels of the whole trusted set.
             method: The method's name, for messages.
         """
-        self._counts = counts
-        self._cache = cache
+        self._complete = train is not None
+        self._train = count(trusted[:0] if train is None else train)
+        self._trusted = trusted
+        self._drawn = torch.zeros(len(trusted), dtype=torch.bool)
+        self._values: Tensor | None = None
         self._method = method
         self._checked = False
 
@@ -251,15 +179,16 @@ class Classwise:
     def of(cls, task: Task, method: str) -> "Classwise":
         """Count the classes of a task; refuse mini-batches that hold too few of a class."""
         train = None if task.train is None else class_labels(task.train.targets, "train")
-        trusted = class_labels(task.trusted.targets, "trusted")
-        classwise = cls(ClassCounts(train, trusted), TrustedCache(trusted), method)
+        classwise = cls(train, class_labels(task.trusted.targets, "trusted"), method)
         if task.horizon.batch_size is not None:
             classwise._check(task.horizon.batch_size)
         return classwise
 
     def see(self, train: Batch) -> None:
-        """Count the classes of a batch, where those of the whole training set are not known."""
-        self._counts.see(class_labels(train.targets, "train"))
+        """Count the labels of a batch, where the whole training set is not known."""
+        labels = class_labels(train.targets, "train")
+        if not self._complete:
+            self._train = torch.add(*_same_length(self._train, count(labels)))
         if not self._checked and len(train) >= TELLING:
             self._check(len(train))
 
@@ -277,30 +206,56 @@ class Classwise:
         ours = class_labels(step.train.targets, "train")
         theirs = class_labels(step.trusted.targets, "trusted")
         assert step.trusted.index is not None  # the stream gives it
-        self._cache.update(step.trusted.index, z_trusted)
+        self.keep(step.trusted.index, z_trusted)
         return match_by_class(
             Side(ours, lambda rows: z_train[rows.to(z_train.device)]),
             Side(theirs, lambda rows: z_trusted[rows.to(z_trusted.device)]),
-            self._counts.ratios(),
+            self.ratios(),
             solve,
             bound=bound,
-            spare=self._cache.of,
+            spare=self.kept,
             scale=scale,
         )
 
+    def ratios(self) -> Tensor:
+        """w_y* per class, (k,)."""
+        return prior_ratios(self._train, count(self._trusted))
+
+    def keep(self, index: Tensor, values: Tensor) -> None:
+        """Keep the values (b, d) of the trusted samples `index` (b,)."""
+        index, values = index.cpu(), values.detach().cpu()
+        if self._values is None:
+            self._values = values.new_zeros((len(self._trusted), *values.shape[1:]))
+        self._drawn[index] = True
+        self._values[index] = values
+
+    def kept(self, label: int) -> Tensor | None:
+        """The values (m_y, d) of the trusted samples of one class; None if none was drawn yet."""
+        rows = _places(self._drawn & (self._trusted == label))
+        return self._values[rows] if self._values is not None and len(rows) else None
+
     def state_dict(self) -> dict[str, Any]:
-        """Counts and cache."""
-        return {"counts": self._counts.state_dict(), "cache": self._cache.state_dict()}
+        """Counts and values."""
+        tensors = {
+            "train": self._train,
+            "trusted": self._trusted,
+            "drawn": self._drawn,
+            "values": self._values,
+        }
+        return {"complete": self._complete} | {name: _copy(each) for name, each in tensors.items()}
 
     @classmethod
     def from_state_dict(cls, state: Mapping[str, Any], method: str) -> "Classwise":
         """What `state_dict` gave."""
-        counts = ClassCounts.from_state_dict(state["counts"])
-        return cls(counts, TrustedCache.from_state_dict(state["cache"]), method)
+        kept = cls(None, state["trusted"].cpu(), method)
+        kept._complete, kept._train = state["complete"], state["train"].cpu()
+        kept._drawn, kept._values = state["drawn"].cpu().clone(), _copy(state["values"])
+        return kept
 
     def _check(self, batch_size: int) -> None:
+        """Refuse mini-batches in which a class has too few samples to be matched alone."""
         self._checked = True
-        classes = self._counts.classes
+        classes = int((torch.add(*_same_length(self._train, count(self._trusted))) > 0).sum())
         if batch_size < FEWEST * classes:
             raise UsageError(
                 f"{self._method}: mini-batches of {batch_size} from {classes} classes hold "
