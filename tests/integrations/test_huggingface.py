@@ -101,6 +101,7 @@ def test_samples_are_remembered_without_a_column_of_their_numbers(tmp_path) -> N
     assert sorted(numbers) == list(range(64))
     ours.train()  # a DIWWarning that there is no index would fail here
     assert ours.objective.t == 4
+    assert ours.objective.method.warmup_steps == 0  # a tenth of the steps, and not 200
     assert ours.evaluate(sentences(20, 0.0, seed=2))["eval_loss"] > 0
 
 

@@ -164,6 +164,12 @@ def test_wrong_use_is_one_line(tmp_path, model, network, message) -> None:
         trainer(tmp_path, callback).fit(model(), loader())
 
 
+def test_a_method_given_by_name_suits_itself_to_the_training(tmp_path) -> None:
+    ours = ImportanceWeighting(TRUSTED, "remember", network="net")
+    trainer(tmp_path, ours, epochs=4).fit(Classifier(), loader())
+    assert ours.objective.method.warmup_steps == ours.objective.t // 10
+
+
 def test_there_is_no_objective_before_the_fit() -> None:
     with pytest.raises(UsageError, match="no objective before"):
         _ = weighting().objective

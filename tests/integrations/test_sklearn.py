@@ -24,7 +24,8 @@ from torch import nn
 import diw
 from diw import KMM, DIWClassifier, DIWRegressor, ImportanceWeighted
 from diw.errors import DIWWarning, UsageError
-from diw.methods import make
+from diw.methods import find, make
+from diw.step import Horizon
 
 LIGHT = {"steps": 25, "learning_rate": 0.01, "random_state": 0}
 """So that a fit takes a moment."""
@@ -165,9 +166,13 @@ def test_a_network_of_ones_own() -> None:
 
 @pytest.mark.parametrize(("n", "batch_size"), [(17, 4), (33, 32), (400, 256)])
 @pytest.mark.parametrize("method", ["remember", "clean"])
-def test_as_many_steps_as_asked_on_nearly_equal_batches(n, batch_size, method) -> None:
+def test_as_many_steps_as_asked_and_told_on_nearly_equal_batches(
+    n, batch_size, method, monkeypatch
+) -> None:
     """The network counts its steps; batch norm refuses a mini-batch of one sample."""
     sizes: list[int] = []
+    told: list[Horizon] = []
+    monkeypatch.setattr(find(method), "adapt", lambda self, horizon: told.append(horizon))
 
     class Counting(nn.Module):
         def __init__(self, shape, num_classes):
@@ -183,6 +188,7 @@ def test_as_many_steps_as_asked_on_nearly_equal_batches(n, batch_size, method) -
     options = {"steps": 25, "batch_size": batch_size, "random_state": 0, "module": Counting}
     model = DIWClassifier(method, **options).fit(X, y, trusted=[0, 1, 2, 3])
     assert len(sizes) == 25
+    assert [horizon.steps for horizon in told] == [25]
     assert max(sizes) <= batch_size
     assert len(model.history_) <= 20
     if method == "clean":

@@ -10,6 +10,7 @@ from diw.data.split import make_split
 from diw.errors import RunError
 from diw.methods import make
 from diw.runs import Recipe, Run
+from diw.step import Horizon
 from diw.training import make_optimizer
 from diw.training.recorded import Recorded
 from tests.problems import CountedInputs, killed_at_record, tiny_training
@@ -95,6 +96,15 @@ def test_an_epoch_of_clean_is_one_pass_over_the_trusted_set(tmp_path: Path) -> N
         training.training.objective.t == 3 * 2
     )  # twenty trusted samples in batches of at most sixteen
     assert training.run.ledger().size == 0
+
+
+@pytest.mark.parametrize("passes", [None, 2])
+def test_methods_are_told_how_long_the_training_is(passes, tmp_path: Path) -> None:
+    training = tiny_training(tmp_path / "run", "uniform", epochs=3, passes=passes)
+    training.finish()
+    objective = training.training.objective
+    assert objective.task.horizon == Horizon(objective.t, steps_per_pass=3, batch_size=32)
+    assert objective.t == 9 * (passes or 1)  # ninety samples
 
 
 def test_pretraining_is_a_run_of_its_own_and_resumes(tmp_path: Path) -> None:
