@@ -29,11 +29,11 @@ from diw.auditing.audits import audit
 from diw.config import DEFAULT_METHOD
 from diw.data.split import Split
 from diw.files import write_json
+from diw.integrations.learners import all_trusted, as_arrays, learners
 from diw.metrics import auroc
 from diw.reports.summary import settled_weights, summarise
 from diw.runs import RunSpec
 from diw.runs.sources import Source
-from diw.training.learners import all_trusted, as_arrays, learners
 from diw.training.recorded import execute, with_method
 
 RESULTS = Path(__file__).parent / "results" / "does-it-pay.json"

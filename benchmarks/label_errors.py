@@ -25,11 +25,11 @@ from diw.auditing import audit
 from diw.config import DEFAULT_METHOD
 from diw.data.split import Split
 from diw.files import write_json
+from diw.integrations.learners import learners
 from diw.metrics import auroc, average_precision
 from diw.models import make_model
 from diw.runs import RunSpec
 from diw.runs.sources import Source
-from diw.training.learners import learners
 from diw.training.recorded import execute, with_method
 
 RESULTS = Path(__file__).parent / "results" / "label-errors.json"

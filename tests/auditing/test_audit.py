@@ -170,7 +170,7 @@ def test_verified_rows_of_the_data_say_how_far_to_believe_the_run(here: Path) ->
     assert auroc(found.score[found.order], flipped[found.order]) > 0.93
     assert len(found.order) == 520
     assert "80 verified rows" in render(found)
-    with pytest.raises(UsageError, match="verified: row 600 is not in the data"):
+    with pytest.raises(UsageError, match="verified: row 600 is not in the training data"):
         diw.audit("model", verified={600: "ok"})
 
 

@@ -10,7 +10,7 @@ import pytest
 from diw.auditing.page import render
 from diw.auditing.result import Audit
 from diw.auditing.samples import Origin, Samples
-from diw.data.corrections import read_corrections
+from diw.data.marks import read_corrections
 from diw.runs.sources import Place
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")

@@ -8,8 +8,9 @@ import pytest
 import torch
 
 from diw.data import Bundle, Dataset, load
-from diw.data.corrections import Contents, Correction, corrected, read_corrections, read_verified
+from diw.data.corrections import corrected
 from diw.data.dataset import TensorInputs
+from diw.data.marks import Contents, Correction, read_corrections, read_verified
 from diw.data.read import Raw, fingerprints, read_raw
 from diw.data.split import Split, make_split
 from diw.errors import DIWWarning, UsageError
@@ -232,7 +233,7 @@ def test_verified_images_are_known_by_their_file(tmp_path: Path) -> None:
     [
         (
             "row,right\n9,a\n",
-            r"line 2 of .*v.csv: row 9 is not in the training data; rows are named l",
+            r"line 2 of .*v.csv: row 9 is not in the training data, which have 6 rows",
         ),
         ("row,right\n-1,a\n", "row -1 is not in the training data"),
         ("row,right\none,a\n", "row one is not in the training data"),

@@ -4,6 +4,7 @@ import torch
 
 from diw.data import Bundle, Dataset
 from diw.data.dataset import TensorInputs
+from diw.data.marks import Verified
 from diw.data.split import make_split, parse_trusted, stratified
 from diw.errors import UsageError
 
@@ -73,6 +74,18 @@ def test_trusted_rows_keep_the_label_that_the_shift_would_have_given_them(shift)
     assert make_split(bundle(), trusted=100, seed=3).trusted_given is None
     apart = make_split(bundle(), shift=shift, trusted=100, seed=3, trusted_in_train=False)
     assert apart.trusted_given is None
+
+
+def test_verified_rows_are_trusted_with_their_right_labels():
+    rows, right = np.array([2, 5, 9, 40]), np.array([3, 3, 1, 0])
+    given = bundle().train.targets.numpy()[rows]
+    split = make_split(bundle(), trusted=Verified(rows, given, right), seed=0)
+    assert identity(split.trusted) == identity(bundle().train.subset(torch.from_numpy(rows)))
+    assert split.trusted.targets.tolist() == right.tolist()
+    assert split.train.targets[split.trusted_index].tolist() == right.tolist()
+    assert split.trusted_given.tolist() == given.tolist()
+    with pytest.raises(UsageError, match="shift: is simulated on labels that are right"):
+        make_split(bundle(), shift="pair:0.1", trusted=Verified(rows, given, right), seed=0)
 
 
 def test_trusted_rows_can_be_left_out_of_training():

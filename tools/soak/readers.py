@@ -21,7 +21,7 @@ from tools.soak.cases import WrongError, go_through, run_from_command_line
 
 from diw.data import load
 from diw.data.benchmarks.readers import parse_idx
-from diw.data.corrections import read_corrections
+from diw.data.marks import read_corrections
 from diw.data.values import find_parts, read_values
 from diw.errors import RunError, UsageError
 

@@ -1,6 +1,6 @@
 """`diw.audit`: of a run, of the history of a loop of one's own, or of anybody's probabilities."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,7 @@ def audit(
     *,
     probabilities: Any = None,
     given: ArrayLike | None = None,
-    verified: Mapping[Any, Any] | None = None,
+    verified: Any = None,
     classes: Sequence[Any] | None = None,
     losses: ArrayLike | None = None,
     weights: ArrayLike | None = None,
@@ -53,8 +53,9 @@ def audit(
             (scikit-learn's `cross_val_predict`). With a history, of the trained network, for
             suggested labels.
         given: (n,) the labels as given, in the order of the probabilities.
-        verified: The right label of each row that somebody has checked, drawn at random. Rows are
-            counted from 0; those of a run are rows of its data file, or names of images.
+        verified: The right label of each row that somebody has checked, drawn at random: a mapping
+            from rows counted from 0 (of a run: rows of its data file, or names of images), or
+            beside probabilities (n,) labels with NaN or None where nobody checked.
         classes: (k,) what the columns of the probabilities are; by default the names of a data
             frame's columns, or the sorted labels.
         losses: (epochs, n) the loss of each sample in each epoch; NaN where it was not seen.

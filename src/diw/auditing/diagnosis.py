@@ -14,7 +14,7 @@ differ, wrong labels are named only if the losses still differ after the trainin
 weighted towards p_trusted(x).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,13 +29,13 @@ from diw.auditing.shift_tests import (
     loss_test,
     outside_share,
 )
-from diw.labels import Evidence, fit, verified_log_p
+from diw.labels import Evidence, LabelModel, Share, fit, verified_log_p
 from diw.labels.crossfit import Embedding, cross_fit
 from diw.labels.evidence import draw_folds
 from diw.labels.transitions import Floats, Ints, Noise, estimate_noise
 
 if TYPE_CHECKING:
-    from diw.data import Dataset
+    from diw.data import Dataset, Verified
 
 LEVEL = 0.05
 SURE = 0.01
@@ -72,6 +72,7 @@ class Diagnosis:
         outside: Share of trusted samples outside the training samples, with its 95% interval.
         overlap: Number of training samples left out because they are among the trusted ones.
         verified: Of how many of these both labels are known; they tell how many labels are wrong.
+        model: The model of right labels that is fitted on these; None where there are too few.
     """
 
     classes: tuple[str, ...]
@@ -85,6 +86,7 @@ class Diagnosis:
     outside: tuple[float, float, float]
     overlap: int = 0
     verified: int = 0
+    model: LabelModel | None = field(default=None, repr=False)
 
     @property
     def share_known(self) -> bool:
@@ -157,12 +159,12 @@ class Diagnosis:
         }
 
 
-def diagnose_data(train: "Dataset", trusted: "Dataset", *, seed: int = 0) -> Diagnosis:
+def diagnose_data(train: "Dataset", trusted: "Dataset | Verified", *, seed: int = 0) -> Diagnosis:
     """Diagnose data sets; of many rows a part is looked at.
 
     Args:
         train: The training rows, without the trusted ones.
-        trusted: The trusted rows.
+        trusted: The trusted rows; or rows of `train` whose right labels somebody knows.
         seed: Decides which rows are looked at, and the permutations.
     """
     return diagnose_rows(pooled_data(train, trusted, seed), seed)[0]
@@ -187,7 +189,8 @@ def diagnose_rows(rows: Pooled, seed: int) -> tuple[Diagnosis, Embedding]:
     """The diagnosis, and the embedding that it made of all rows alike."""
     embedding = Embedding.fit(rows.vectors, seed, columns=rows.columns)
     again, pairs = overlap(rows)
-    wrong = _verified_noise(rows, pairs, embedding, seed) if len(pairs) >= FEWEST else None
+    model = _verified_model(rows, pairs, embedding, seed) if len(pairs) >= FEWEST else None
+    wrong = None if model is None else _noise(model)
     rows = rows.without(again)
     n, m, k, labels = rows.train, rows.trusted, len(rows.classes), rows.labels
     check_sizes(n, m)
@@ -233,32 +236,37 @@ def diagnose_rows(rows: Pooled, seed: int) -> tuple[Diagnosis, Embedding]:
         outside=outside_share(components, m, seed),
         overlap=int(again.sum()),
         verified=len(pairs),
+        model=model,
     )
     return found, embedding
 
 
-def _verified_noise(rows: Pooled, pairs: Ints, embedding: Embedding, seed: int) -> Noise:
-    """Wrong labels by pairs of a given and a right label of the same row."""
+def _noise(model: LabelModel) -> Noise:
+    """Wrong labels as a model of right labels has them; of picked rows nothing says how many."""
+    share = Share(float("nan"), 0.0, 1.0) if model.share is None else model.share
+    return Noise(share.value, share.low, share.high, model.transitions)
+
+
+def _verified_model(rows: Pooled, pairs: Ints, embedding: Embedding, seed: int) -> LabelModel:
+    """The model of right labels by pairs of a given and a right label of the same row."""
     n, k, given = rows.train, len(rows.classes), rows.labels[: rows.train]
     places, first = np.unique(pairs[:, 0], return_index=True)
     right = rows.labels[pairs[first, 1]]
     components = embedding.components(rows.vectors[:n])
     predicted = cross_fit(embedding.features(components), given, k, seed)
     fold = draw_folds(len(places), seed)
-    model = fit(
+    return fit(
         Evidence(
             np.log(predicted),
             given,
             rows=places,
             trusted=right,
+            drawn=None if rows.drawn is None else rows.drawn[first],
             fold=fold,
             log_v=verified_log_p(components, places, right, fold, k),
         ),
         seed=seed,
     )
-    assert model.share is not None
-    share = model.share
-    return Noise(share.value, share.low, share.high, model.transitions)
 
 
 def _remains(features: Floats, losses: Floats, m: int, seed: int) -> bool:

@@ -5,11 +5,12 @@ somebody verified the label say how far to believe the model: `diw.labels`.
 """
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from diw.auditing.given import (
     check_labels,
@@ -18,11 +19,11 @@ from diw.auditing.given import (
     column_names,
 )
 from diw.auditing.result import Audit
-from diw.auditing.verified import place_verified
 from diw.errors import DIWWarning, UsageError
 from diw.labels import Evidence, LabelModel, fit
 from diw.labels.history import suggest
 from diw.labels.transitions import TINY, Bools
+from diw.labels.verified import read_verified
 
 IN_SAMPLE = (
     "{share:.1%} of the given labels are what the probabilities say: those of a model that learned "
@@ -38,7 +39,7 @@ NOBODY = (
 def audit_probabilities(
     probabilities: Any,
     given: ArrayLike,
-    verified: Mapping[Any, Any] | None = None,
+    verified: Any = None,
     classes: Sequence[Any] | None = None,
     *,
     seed: int = 0,
@@ -53,9 +54,20 @@ def audit_probabilities(
     numbers = class_numbers("given", labels, names)
     if len(np.unique(numbers)) < 2:
         raise UsageError(f"given: all labels are {names[numbers[0]]!r}; at least two are needed")
-    place_of = {row: row for row in range(len(labels))}
-    rows, right = place_verified(verified or {}, place_of, names)
+    rows, right = read_verified(
+        {} if verified is None else verified, _as_given(names, labels), len(labels)
+    )
     return judge(Evidence(np.log(np.maximum(values, TINY)), numbers, rows, right), names, seed=seed)
+
+
+def _as_given(names: Sequence[str], labels: NDArray[Any]) -> Sequence[Any]:
+    """The classes (k,) as the given labels write them: as words, as numbers, or as places."""
+    if labels.dtype.kind in "US":
+        return names
+    try:
+        return [float(name) for name in names]
+    except ValueError:
+        return range(len(names))
 
 
 def judge(
@@ -63,6 +75,7 @@ def judge(
     classes: tuple[str, ...],
     *,
     known: Bools | None = None,
+    shares: LabelModel | None = None,
     seed: int = 0,
     **more: Any,
 ) -> Audit:
@@ -72,12 +85,16 @@ def judge(
         evidence: Predictions, given labels and verified rows.
         classes: Names by class number.
         known: (n,) further rows whose labels are known to be right.
+        shares: A model that says how many labels are wrong; None: the one that is fitted here.
         seed: Decides folds.
         more: Further fields of the audit.
     """
     given, n, rows = evidence.given, len(evidence.given), evidence.rows
     m = 0 if rows is None else len(rows)
-    model = fit(evidence if m else Evidence(evidence.log_p, given), seed=seed)
+    known_pairs = evidence if m else Evidence(evidence.log_p, given)
+    model = fit(known_pairs, seed=seed, share=shares is None)
+    if shares is not None:
+        model = replace(model, share=shares.share, by_class=shares.by_class, pairs=shares.pairs)
     posterior = model.posterior(evidence.log_p, given, evidence.log_v)
     suggested, probability = suggest(posterior, given)
     right = posterior[np.arange(n), given]

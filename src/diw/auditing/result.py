@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from diw.auditing.samples import Origin
-from diw.auditing.verified import Located
+from diw.auditing.samples import Located, Origin
 from diw.files import plain_text
 from diw.labels.model import LabelModel
 from diw.labels.share import Share

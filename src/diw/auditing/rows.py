@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from diw.auditing.given import check_kinds, check_labels
+from diw.data.marks import Verified
 from diw.errors import UsageError
 from diw.labels.transitions import Bools, Floats, Ints
 from diw.seeding import numpy_generator
@@ -33,6 +34,9 @@ class Pooled:
         trusted: m.
         classes: Names by class number.
         columns: Whether they are rows of a table, whose columns have units of their own.
+        pairs: (p, 2) training rows and trusted ones that are the same row; None where that is not
+            known, and has to be found.
+        drawn: (p,) the probability with which each pair was drawn, see `diw.data.Verified`.
     """
 
     vectors: Floats
@@ -40,6 +44,8 @@ class Pooled:
     trusted: int
     classes: tuple[str, ...]
     columns: bool
+    pairs: Ints | None = None
+    drawn: Floats | None = None
 
     @property
     def train(self) -> int:
@@ -52,14 +58,26 @@ class Pooled:
         return replace(self, vectors=self.vectors[kept], labels=self.labels[kept])
 
 
-def pooled_data(train: "Dataset", trusted: "Dataset", seed: int) -> Pooled:
-    """At most 10,000 rows of the one data set and 5,000 of the other."""
-    check_sizes(len(train), len(trusted))
+def pooled_data(train: "Dataset", trusted: "Dataset | Verified", seed: int) -> Pooled:
+    """At most 10,000 rows of the one data set and 5,000 of the other, or verified ones of it."""
+    pairs = drawn = None
     ours = some_rows(np.arange(len(train)), seed)
-    theirs = some_rows(np.arange(len(trusted)), seed, MOST_TRUSTED)
-    vectors = np.concatenate([as_vectors(train, ours), as_vectors(trusted, theirs)])
-    labels = np.concatenate([train.targets.numpy()[ours], trusted.targets.numpy()[theirs]])
-    return Pooled(vectors, labels, len(theirs), train.classes, len(train.shape) == 1)
+    if isinstance(trusted, Verified):
+        check_sizes(len(train) - len(trusted.places), len(trusted.places))
+        chosen = some_rows(np.arange(len(trusted.places)), seed, MOST_TRUSTED)
+        theirs, known = trusted.places[chosen], trusted.right[chosen]
+        ours = np.union1d(ours, theirs)
+        pairs = np.stack([np.searchsorted(ours, theirs), len(ours) + np.arange(len(theirs))], 1)
+        drawn = None if trusted.drawn is None else trusted.drawn[chosen]
+        others = as_vectors(train, theirs)
+    else:
+        check_sizes(len(train), len(trusted))
+        theirs = some_rows(np.arange(len(trusted)), seed, MOST_TRUSTED)
+        others, known = as_vectors(trusted, theirs), trusted.targets.numpy()[theirs]
+    vectors = np.concatenate([as_vectors(train, ours), others])
+    labels = np.concatenate([train.targets.numpy()[ours], known])
+    columns = len(train.shape) == 1
+    return Pooled(vectors, labels, len(theirs), train.classes, columns, pairs, drawn)
 
 
 def pooled_arrays(
@@ -104,6 +122,8 @@ def overlap(rows: Pooled) -> tuple[Bools, Ints]:
     better than they should. Where values are few, rows coincide by chance, as often with each
     other as with trusted ones: then all of them stay. Pairs are of rows that occur once in each.
     """
+    if rows.pairs is not None:
+        return np.isin(np.arange(rows.train), rows.pairs[:, 0]), rows.pairs
     keys = np.array([hash((row + 0.0).tobytes()) for row in rows.vectors])
     ours, theirs = keys[: rows.train], keys[rows.train :]
     again = np.isin(ours, theirs)

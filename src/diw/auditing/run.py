@@ -1,6 +1,7 @@
 """The audit of a run: the history of its training, and a classifier that has not seen the label."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,9 @@ from diw.auditing.probabilities import judge
 from diw.auditing.result import Audit
 from diw.auditing.rows import as_vectors, pooled_data
 from diw.auditing.samples import of_run
-from diw.auditing.verified import place_verified, read_verified
 from diw.data import Dataset
 from diw.data.dataset import JoinedInputs
+from diw.data.marks import Verified, read_verified
 from diw.data.split import Split
 from diw.errors import UsageError
 from diw.labels import Evidence, Share, verified_log_p
@@ -29,7 +30,7 @@ from diw.labels.history import (
     weight_scores,
     with_opinion,
 )
-from diw.labels.transitions import TINY, Floats, Ints
+from diw.labels.transitions import TINY, Bools, Floats, Ints
 from diw.labels.trusted import check_trusted
 from diw.predict import Predictor
 from diw.runs import Run
@@ -64,7 +65,10 @@ def audit_run(
     model: str | None = None,
     trust_model: bool = False,
 ) -> Audit:
-    """The audit of a run; arguments as for `diw.audit`, where `verified` may be a file."""
+    """The audit of a run; arguments as for `diw.audit`, where `verified` may be a file.
+
+    Verified rows that the run was trained on with their right labels need not be given again.
+    """
     predictor = Predictor.load(run, device, model=model, trust_model=trust_model)
     ledger, losses = run.ledger(), run.losses()
     if not len(ledger):
@@ -77,9 +81,10 @@ def audit_run(
         raise UsageError(f"{run.folder}: has neither losses nor weights that differ")
     trusted = np.zeros(n, bool)
     trusted[split.trusted_index.numpy()] = True
-    diagnosis, embedding = diagnose_rows(pooled_data(*_apart(split), seed), seed)
     kept = chosen_epoch(run.metrics())
     history = loss_scores(losses, kept) if len(losses) else weight_scores(ledger)
+    checked = _trained_on(run) if verified is None else _checked(run, verified, trusted)
+    diagnosis, embedding = diagnose_rows(pooled_data(*_apart(split, checked), seed), seed)
     opinion, share = second_opinion(
         lambda rows: as_vectors(split.train, rows),
         embedding,
@@ -97,10 +102,23 @@ def audit_run(
         "flipped": None if split.flipped is None else split.flipped.numpy(),
         "origin": of_run(run),
     }
-    if verified is not None:
-        log_p = np.log(_as_table(score, predicted, labels))
-        evidence = _verified(verified, log_p, split, facts["places"], embedding, seed)
-        return judge(evidence, classes, known=trusted, seed=seed, **facts)
+    if checked is not None:
+        table = _as_table(score, predicted, labels)
+        if verified is None:  # the network was told their right labels
+            table[trusted] = opinion[trusted]
+            labels = labels.copy()
+            labels[checked.places] = checked.given
+        fold = draw_folds(len(checked.places), seed)
+        evidence = Evidence(
+            np.log(table),
+            labels,
+            checked.places,
+            checked.right,
+            drawn=checked.drawn,
+            fold=fold,
+            log_v=_voices(split.train, embedding, checked, fold),
+        )
+        return judge(evidence, classes, known=trusted, shares=diagnosis.model, seed=seed, **facts)
     suggested, probability = suggest(predicted, labels)
     noise = diagnosis.noise
     return Audit(
@@ -119,21 +137,49 @@ def audit_run(
     )
 
 
-def _apart(split: Split) -> tuple[Dataset, Dataset]:
-    """The training rows that are not trusted, and the trusted ones.
+def _checked(run: Run, verified: Mapping[Any, Any] | Path, trusted: Bools) -> Verified:
+    """The verified rows that a user names, without those that the run was trusted with."""
+    train, keys = run.source.split.train, [place.key for place in run.source.places]
+    labels = train.targets.numpy()
+    found = read_verified(verified, keys, labels, train.classes, run.source.contents)
+    return found.only(~trusted[found.places])
 
-    Trusted rows that were held out to choose the epoch are trusted rows, too.
+
+def _trained_on(run: Run) -> Verified | None:
+    """The verified rows that were the run's trusted ones; None where it had others."""
+    split, known = run.source.split, run.source.verified
+    if split.trusted_given is None:
+        return None
+    places = split.trusted_index.numpy()
+    drawn = None
+    if known is not None and known.drawn is not None:
+        drawn = known.drawn[np.searchsorted(known.places, split.rows.numpy()[places])]
+    given, right = split.trusted_given.numpy(), split.train.targets.numpy()[places]
+    return Verified(places, given, right, drawn)
+
+
+def _apart(split: Split, checked: Verified | None) -> tuple[Dataset, Dataset | Verified]:
+    """The training rows with their given labels, and those that tell whether these are right.
+
+    That are verified rows. Without them it is the trusted ones, which are left out of the others;
+    trusted rows that were held out to choose the epoch are trusted rows, too.
     """
-    others = torch.ones(len(split.train), dtype=torch.bool)
-    others[split.trusted_index] = False
-    trusted = split.trusted
+    train, trusted = split.train, split.trusted
+    others = np.ones(len(train), bool)
+    others[split.trusted_index.numpy()] = False
+    if checked is not None:
+        given = train.targets.clone()
+        given[torch.from_numpy(checked.places)] = torch.from_numpy(checked.given)
+        others[checked.places] = True
+        kept = replace(train, targets=given).subset(torch.from_numpy(np.flatnonzero(others)))
+        return kept, replace(checked, places=np.cumsum(others)[checked.places] - 1)
     if split.selection is not None:
         trusted = Dataset(
             JoinedInputs(trusted.inputs, split.selection.inputs),
             torch.cat([trusted.targets, split.selection.targets]),
             trusted.classes,
         )
-    return split.train.subset(torch.nonzero(others).flatten()), trusted
+    return train.subset(torch.from_numpy(np.flatnonzero(others))), trusted
 
 
 def _doubtful(places: Ints, opinion: Floats, labels: Ints) -> Ints:
@@ -158,29 +204,11 @@ def _as_table(score: Floats, predicted: NDArray[np.floating], labels: Ints) -> F
     return np.maximum(table, TINY)
 
 
-def _verified(
-    verified: Mapping[Any, Any] | Path,
-    log_p: Floats,
-    split: Split,
-    places: list[Any],
-    embedding: Embedding,
-    seed: int,
-) -> Evidence:
-    """What verified rows of the training data say, and a small model of them alone."""
-    labels, classes, drawn = split.train.targets.numpy(), split.train.classes, None
-    if isinstance(verified, Path):
-        rows, right, drawn = read_verified(verified, places, classes, labels)
-    else:
-        place_of: dict[Any, int] = {}
-        for place, one in enumerate(places):
-            place_of.setdefault(one.file if one.row is None else one.row, place)
-        rows, right = place_verified(verified, place_of, classes)
-    fold = draw_folds(len(rows), seed)
-    components = np.concatenate(
-        [
-            embedding.components(as_vectors(split.train, part))
-            for part in np.array_split(np.arange(len(labels)), len(labels) // 4096 + 1)
-        ]
-    )
-    voices = verified_log_p(components, rows, right, fold, len(classes))
-    return Evidence(log_p, labels, rows, right, drawn=drawn, fold=fold, log_v=voices)
+def _voices(
+    train: Dataset, embedding: Embedding, checked: Verified, fold: Ints
+) -> NDArray[np.float32]:
+    """(folds, n, k) log v of a small model of the verified rows alone."""
+    parts = np.array_split(np.arange(len(train)), len(train) // 4096 + 1)
+    components = np.concatenate([embedding.components(as_vectors(train, part)) for part in parts])
+    k = len(train.classes)
+    return verified_log_p(components, checked.places, checked.right, fold, k)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,6 +46,20 @@ class Samples:
 
 NOTHING = Samples(None, [], None)
 """What is shown where samples are left out."""
+
+
+class Located(Protocol):
+    """Where a row is from."""
+
+    @property
+    def file(self) -> str:
+        """Its file."""
+        ...
+
+    @property
+    def row(self) -> int | None:
+        """The row of that file, counted from 0; None for an image."""
+        ...
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from diw.auditing.given import check_labels, check_probabilities, class_name, cl
 from diw.auditing.probabilities import judge
 from diw.auditing.result import Audit
 from diw.auditing.samples import MOST_COLUMNS, Origin, Samples
-from diw.auditing.verified import read_verified
+from diw.data.marks import read_verified
 from diw.data.tables import Cells, TableFile, read_csv, read_parquet
 from diw.errors import UsageError
 from diw.files import read_archive
@@ -75,11 +75,12 @@ def audit_file(
     if len(np.unique(given)) < 2:
         raise UsageError(f"{path}: all labels are {found.labels[0]!r}; at least two are needed")
     places = found.places()
-    rows, right, drawn = None, None, None
-    if verified is not None:
-        rows, right, drawn = read_verified(verified, places, found.classes, given)
     log_p = np.log(np.maximum(found.probabilities, TINY))
-    evidence = Evidence(log_p, given, rows, right, drawn=drawn)
+    evidence = Evidence(log_p, given)
+    if verified is not None:
+        keys = [(one.file, "" if one.row is None else str(one.row)) for one in places]
+        known = read_verified(verified, keys, given, found.classes)
+        evidence = Evidence(log_p, given, known.places, known.right, drawn=known.drawn)
     key = hashlib.sha256(log_p.tobytes() + given.tobytes()).hexdigest()[:16]
     origin = Origin(str(path), key, found.show, lambda places: [""] * len(places))
     return judge(evidence, found.classes, places=places, origin=origin)

@@ -5,7 +5,17 @@ from typing import TYPE_CHECKING
 
 import click
 
-from diw.cli.options import COUNT, FILE, FOLDER, PATH, Network, Results, say, takes
+from diw.cli.options import (
+    COUNT,
+    FILE,
+    FOLDER,
+    PATH,
+    Checked,
+    Network,
+    Results,
+    say,
+    takes,
+)
 from diw.errors import UsageError
 from diw.runs import find_run
 
@@ -39,12 +49,6 @@ DOUBTFUL = "doubtful-trusted.csv"
 )
 @click.option("--label", metavar="COLUMN", help="The column of TABLE with the given labels.")
 @click.option(
-    "--verified",
-    type=FILE,
-    metavar="FILE",
-    help="Rows whose labels somebody has checked: a CSV with row (from 0) and right.",
-)
-@click.option(
     "--top", type=COUNT, default=TOP, show_default=True, help="Samples in the page, worst first."
 )
 @click.option(
@@ -59,9 +63,9 @@ def audit(
     out: Path,
     probabilities: Path | None,
     label: str | None,
-    verified: Path | None,
     top: int,
     samples: bool,
+    checked: Checked,
     network: Network,
     results: Results,
 ) -> None:
@@ -84,6 +88,7 @@ def audit(
     if run is None and label is None:
         raise UsageError("label: name the column with the given labels")
     found, force = None if run is None else find_run(run), results.force
+    verified = checked.verified
     reads = [file for file in (probabilities, verified) if file is not None]
     outputs = results.outputs(*reads, runs=[] if found is None else [found])
     if found is not None:

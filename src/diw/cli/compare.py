@@ -194,9 +194,9 @@ def _learners(
     from importlib.util import find_spec
 
     from diw.config import CONTROLS
+    from diw.integrations.learners import is_small, learner_scores
     from diw.reports.summary import settled_weights
     from diw.runs.sources import Source, is_own
-    from diw.training.learners import is_small, learner_scores
 
     if not is_own(comparison.spec.data) or not is_small(Source.of(comparison.spec).split):
         return {}

@@ -30,35 +30,28 @@ def diagnose(shift: str, seed: int, source: Data, reading: Reading, results: Res
     cross-fitted classifier). Together they call data without a shift shifted in at most 5% of all
     cases. Also estimates how many labels are wrong. Nothing is trained; it takes seconds.
     """
-    from dataclasses import replace
-
     from diw.auditing import diagnose_data
     from diw.auditing.page import facts, ratios_table, tests_table, transitions_table
-    from diw.data import load
-    from diw.data.split import make_split, parse_trusted
     from diw.pages import show
+    from diw.runs import RunSpec
+    from diw.runs.sources import Source
 
-    chosen = parse_trusted(source.chosen)
-    file = chosen if isinstance(chosen, Path) else None
-    results.outputs(*(Path(name) for name in (source.data, file) if name and Path(name).exists()))
-    bundle = load(
-        source.data,
-        trusted=file,
+    spec = RunSpec(
+        data=source.data,
+        trusted=source.chosen,
+        verified=source.verified,
         label=source.label,
         text_encoding=reading.text_encoding,
-        progress=True,
+        shift=shift,
+        seed=seed,
     )
-    reading.say(bundle.notes)
-    # Nothing is scored: any test set keeps trusted rows from being held out for it.
-    with source.needing_trusted(bundle):
-        split = make_split(
-            replace(bundle, test=bundle.test or bundle.train),
-            shift=shift,
-            trusted=None if isinstance(chosen, Path) else chosen,
-            seed=seed,
-            trusted_in_train=False,
-        )
-    found = diagnose_data(split.train, split.trusted, seed=seed)
+    files = (source.data, source.trusted, source.verified)
+    results.outputs(*(Path(name) for name in files if name and Path(name).exists()))
+    data = Source(spec)
+    data.progress = True
+    reading.say(data.bundle.notes)
+    with source.needing_trusted(data.bundle):
+        found = diagnose_data(*data.apart, seed=seed)
     click.echo(found.sentence + "\n")
     show(tests_table(found))
     click.echo("\n" + "\n".join(facts(found)) + "\n")
@@ -72,6 +65,7 @@ def diagnose(shift: str, seed: int, source: Data, reading: Reading, results: Res
         "data": source.data,
         "label": source.label,
         "trusted": source.trusted,
+        "verified": source.verified,
         "shift": None if shift == "none" else shift,
         "method": method,
         "set": setting,

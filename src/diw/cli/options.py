@@ -244,6 +244,19 @@ class Shown:
 
 
 @dataclass(frozen=True)
+class Checked:
+    """Rows of the training data of which the given and the right label are known."""
+
+    verified: Path | None = option(
+        None,
+        "Rows of the training data whose labels somebody has checked: a CSV with row (counted from "
+        "0; for images file) and right, or corrections.csv of the page of `diw audit`.",
+        kind=FILE,
+        metavar="FILE",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
 class Data:
     """Which samples, and which of them are trusted."""
 
@@ -258,12 +271,21 @@ class Data:
         "[default: 500]",
         metavar="N|N/class|FILE|rows:…",
     )
+    checked: Checked
     label: str | None = option(None, "Column or array with the labels.", metavar="COLUMN")
 
     @property
-    def chosen(self) -> str:
-        """The trusted samples, as given or by default."""
-        return self.trusted or "500"
+    def verified(self) -> str | None:
+        """The file of verified rows, which are the trusted ones then."""
+        file = self.checked.verified
+        if file is not None and self.trusted is not None:
+            raise UsageError("verified: these rows are the trusted ones; leave --trusted out")
+        return None if file is None else str(file)
+
+    @property
+    def chosen(self) -> str | None:
+        """The trusted samples, as given or by default; None where rows are verified."""
+        return None if self.verified is not None else self.trusted or "500"
 
     @contextmanager
     def needing_trusted(self, bundle: "Bundle") -> Generator[None]:
@@ -396,13 +418,14 @@ class Setting:
         spec = stamp(
             RunSpec(
                 data=self.source.data,
-                trusted=int(trusted) if trusted.isdecimal() else trusted,
+                trusted=int(trusted) if trusted and trusted.isdecimal() else trusted,
+                verified=self.source.verified,
                 label=self.source.label,
                 test=self.test,
                 corrections=self.corrections,
                 allow_leaks=self.allow_leaks,
                 text_encoding=self.reading.text_encoding,
-                shift=self.shift or ("none" if own else simulated),
+                shift=self.shift or ("none" if own or self.source.verified else simulated),
                 model=self.model,
                 recipe=replace(DEFAULT, **recipe, patience=PATIENCE if self.selection else None),
                 device=self.where.name,

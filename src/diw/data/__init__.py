@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from diw.data.benchmarks import BENCHMARKS, EMBEDDED, Benchmark, find, get_benchmark
     from diw.data.checks import Note
-    from diw.data.corrections import Verified, read_verified
     from diw.data.dataset import Bundle, Dataset, Inputs
     from diw.data.encoding import Encoding
+    from diw.data.marks import Verified, read_verified
     from diw.data.read import FileRows, load, read_like
     from diw.data.split import Split, stratified
 
@@ -26,12 +26,12 @@ _HOME = {
     "Inputs": "dataset",
     "Note": "checks",
     "Split": "split",
-    "Verified": "corrections",
+    "Verified": "marks",
     "find": "benchmarks",
     "get_benchmark": "benchmarks",
     "load": "read",
     "read_like": "read",
-    "read_verified": "corrections",
+    "read_verified": "marks",
     "stratified": "split",
 }
 

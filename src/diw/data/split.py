@@ -15,16 +15,18 @@ import torch
 from torch import Tensor
 
 from diw.data.dataset import Bundle, Dataset, JoinedInputs
+from diw.data.marks import Verified
 from diw.errors import UsageError
 from diw.seeding import numpy_generator
 from diw.shifts import Shift, parse_shift
 from diw.shifts.shift import Ints
 
+SIMULATED = "shift: is simulated on labels that are right; leave it out where rows are verified"
 HELD_OUT = 0.3
 """The part of the trusted rows that is scored when there is no test set."""
 
-Trusted = int | str | Sequence[int] | Ints
-"""N rows at random, `"N/class"`, or the row numbers themselves."""
+Trusted = int | str | Sequence[int] | Ints | Verified
+"""N rows at random, `"N/class"`, the row numbers themselves, or rows with their right labels."""
 
 
 @dataclass(frozen=True)
@@ -41,9 +43,10 @@ class Split:
         scored_on: `"test"` or `"held-out trusted"`.
         trusted_index: (m,) int64, where the trusted rows stand in `train`; empty when they are
             not trained on.
-        trusted_given: (m,) int64, the labels that the simulated shift would have given the trusted
-            rows, had they not been trusted: with `trusted.targets` they are pairs of given and
-            right label. None without label noise, or if they are not trained on.
+        trusted_given: (m,) int64, the labels that the trusted rows were given before somebody
+            verified them, or that the simulated shift would have given them: with
+            `trusted.targets` they are pairs of given and right label. None where nothing is known
+            of them, or if they are not trained on.
         facts: What was drawn and done, as JSON values, for the record of the run.
         selection: Trusted rows that are held out to choose the epoch whose network is kept: neither
             trained on, nor trusted, nor scored. None if there are none.
@@ -81,8 +84,9 @@ def make_split(
     Args:
         bundle: The data as read.
         shift: A `Shift` or its text.
-        trusted: N rows at random, `"N/class"`, or row numbers of the training data; None uses the
-            trusted file of the bundle.
+        trusted: N rows at random, `"N/class"`, row numbers of the training data, or verified rows
+            of it, which have their right labels from then on; None uses the trusted file of the
+            bundle.
         seed: Determines every draw.
         trusted_in_train: Also train on the trusted rows, with their clean labels.
         test_rows: Score this many test rows only, drawn class by class.
@@ -93,6 +97,15 @@ def make_split(
     if not 0 <= trusted_wrong < 1:
         raise UsageError(f"trusted_wrong: must be in [0, 1), and is {trusted_wrong}")
     change = parse_shift(shift) if isinstance(shift, str) else shift
+    before = None
+    if isinstance(trusted, Verified):
+        if change.stages:
+            raise UsageError(SIMULATED)
+        before = bundle.train.targets.numpy()
+        right = bundle.train.targets.clone()
+        right[torch.from_numpy(trusted.places)] = torch.from_numpy(trusted.right)
+        bundle = replace(bundle, train=replace(bundle.train, targets=right))
+        trusted = trusted.places
     pool, chosen = _choose_trusted(bundle, trusted, bool(change.stages), seed)
     test, chosen, held = _choose_test(bundle, pool, chosen, test_rows, seed)
     chosen, choosing = _hold_out(pool, chosen, selection, seed)
@@ -121,6 +134,12 @@ def make_split(
         trusted_set = replace(trusted_set, targets=torch.from_numpy(believed))
         given = given.copy()
         given[places] = believed[np.searchsorted(chosen, kept[places])]
+    if before is not None:
+        pairs = before[kept[places]]
+    elif change.moves_labels:
+        pairs = shifted.unprotected[places]
+    else:
+        pairs = None
     return Split(
         train=replace(train, targets=torch.from_numpy(given)),
         trusted=trusted_set,
@@ -140,9 +159,7 @@ def make_split(
             **({"selection_rows": len(choosing)} if len(choosing) else {}),
         },
         selection=pool.subset(torch.from_numpy(choosing)) if len(choosing) else None,
-        trusted_given=torch.from_numpy(shifted.unprotected[places])
-        if change.moves_labels and trusted_in_train
-        else None,
+        trusted_given=torch.from_numpy(pairs) if pairs is not None and trusted_in_train else None,
         rows=torch.from_numpy(kept),
     )
 

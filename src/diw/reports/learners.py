@@ -1,6 +1,6 @@
 """Other learners beside the compared methods: their accuracies, kept next to the runs.
 
-They are fitted where data are at hand (`diw.training.learners`). Reports read what was kept.
+They are fitted where data are at hand (`diw.integrations.learners`). Reports read what was kept.
 """
 
 import json
@@ -29,7 +29,8 @@ OF = " of "
 
 NOTE = (
     "scikit-learn's defaults, the same rows. Weights of a method: all rows, its weights as "
-    "sample_weight. Without suspects: all rows but those that its audit takes for mislabelled.",
+    "sample_weight. Without suspects: all rows but those that its audit takes for mislabelled. "
+    "Judged by verified rows: diw.TrustedClassifier.",
 )
 
 Learners = Mapping[str, Mapping[int, float]]

@@ -1,5 +1,7 @@
 """Specs and shifts in words, for titles and captions."""
 
+from pathlib import Path
+
 from diw.errors import UsageError
 from diw.pages import count, data_title
 from diw.runs import RunSpec
@@ -32,6 +34,8 @@ def describe(spec: RunSpec) -> tuple[str, str]:
     parts.append(_MODELS.get(spec.model, spec.model))
     if spec.trusted is not None:
         parts.append(_trusted(spec.trusted))
+    if spec.verified is not None:
+        parts.append(f"rows verified in {Path(spec.verified).name}")
     parts.append(count(spec.recipe.epochs, "epoch"))
     if (spec.recipe.passes or 1) > 1:
         parts[-1] += f" of {spec.recipe.passes} passes"

@@ -20,24 +20,25 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from diw.data import BENCHMARKS, EMBEDDED, Bundle, find, load
+from diw.data import BENCHMARKS, EMBEDDED, Bundle, Dataset, find, load
 from diw.data.arrays import beside
-from diw.data.corrections import corrected, read_corrections
+from diw.data.corrections import corrected
 from diw.data.images import ImageFiles
+from diw.data.marks import Ints, Verified, read_corrections, read_verified
 from diw.data.read import fingerprints, read_raw, shared_label
-from diw.data.split import Split, Trusted, make_split, parse_trusted, stratified
+from diw.data.split import SIMULATED, Split, Trusted, make_split, parse_trusted, stratified
 from diw.errors import UsageError
 from diw.files import fingerprint, write_json, write_text
 from diw.runs.run import ENCODING, FACTS, ROWS, Run
 from diw.runs.spec import RunSpec
 
-NAMED = ("data", "test", "trusted", "corrections")
+NAMED = ("data", "test", "trusted", "corrections", "verified")
 """Fields of a spec that may name files."""
 _READ = ("data", "test", "label", "allow_leaks", "synthetic_ok", "text_encoding")
 """Fields that decide what is read."""
 _DRAWN = (
     *("shift", "trusted", "trusted_in_train", "train_samples", "test_samples", "selection"),
-    *("seed", "corrections", "trusted_wrong"),
+    *("seed", "corrections", "trusted_wrong", "verified"),
 )
 """Fields that decide what is drawn from it."""
 
@@ -135,7 +136,7 @@ class Source:
         if part is not None:
             clean = None if bundle.clean is None else bundle.clean[part]
             bundle = replace(bundle, train=bundle.train.subset(part), clean=clean)
-        trusted = self._trusted
+        trusted = self._trusted if self.verified is None else self.verified
         split = make_split(
             bundle,
             shift=spec.shift,
@@ -150,7 +151,43 @@ class Source:
             return split
         keys = [place.key for place in self._places(split)]
         marks = read_corrections(self.found.corrections or "")
-        return corrected(split, keys, marks, lambda rows: self._contents(split, rows))[0]
+        rows = split.rows.numpy()
+        return corrected(split, keys, marks, lambda asked: self._contents(rows, asked))[0]
+
+    @cached_property
+    def verified(self) -> Verified | None:
+        """The rows of the data whose right labels somebody knows; None where no file is named."""
+        train, file = self.bundle.train, self.found.verified
+        if file is None:
+            return None
+        if self._part is not None:
+            train = train.subset(self._part)
+        rows = np.arange(len(train))
+        keys = [place.key for place in self._placed(rows)]
+        labels = train.targets.numpy()
+        return read_verified(
+            file, keys, labels, train.classes, lambda asked: self._contents(rows, asked)
+        )
+
+    @property
+    def apart(self) -> tuple[Dataset, Dataset | Verified]:
+        """Training rows, and trusted ones that are not among them or verified ones that are.
+
+        Nothing is scored here: no trusted row is held out.
+        """
+        bundle, trusted = self.bundle, self._trusted
+        if self.verified is not None:
+            if self.spec.shift != "none":
+                raise UsageError(SIMULATED)
+            return bundle.train, self.verified
+        split = make_split(
+            replace(bundle, test=bundle.test or bundle.train),
+            shift=self.spec.shift,
+            trusted=None if isinstance(trusted, Path) else trusted,
+            seed=self.spec.seed,
+            trusted_in_train=False,
+        )
+        return split.train, split.trusted
 
     @cached_property
     def places(self) -> list[Place]:
@@ -159,7 +196,7 @@ class Source:
 
     def contents(self, places: Sequence[int]) -> list[str]:
         """Fingerprints of the training rows at these places; empty for rows of a trusted file."""
-        return self._contents(self.split, places)
+        return self._contents(self.split.rows.numpy(), places)
 
     def describe(self, run: Run, model: str) -> None:
         """Record with `run` what its data are, and how files for its network are read.
@@ -210,11 +247,15 @@ class Source:
         return len(self.bundle.train if self._part is None else self._part)
 
     def _places(self, split: Split) -> list[Place]:
+        return self._placed(split.rows.numpy(), split.trusted_index.numpy())
+
+    def _placed(self, rows: Ints, trusted_index: Sequence[int] | Ints = ()) -> list[Place]:
+        """Where rows (n,) of the data drawn from are from, and which of them are trusted."""
         images, count, part = self._image_names, self._drawn_from, self._part
-        trusted = np.zeros(len(split.train), bool)
-        trusted[split.trusted_index.numpy()] = True
+        trusted = np.zeros(len(rows), bool)
+        trusted[list(trusted_index)] = True
         places: list[Place] = []
-        for row, known in zip(split.rows.tolist(), trusted.tolist(), strict=True):
+        for row, known in zip(rows.tolist(), trusted.tolist(), strict=True):
             later = row - count
             own = row if part is None else int(part[row]) if later < 0 else 0
             if images is not None:
@@ -242,10 +283,10 @@ class Source:
                 names += [str(Path(str(name)) / file) for file in inside]
         return names
 
-    def _contents(self, split: Split, places: Sequence[int]) -> list[str]:
+    def _contents(self, drawn: Ints, places: Sequence[int]) -> list[str]:
         part, count, spec = self._part, self._drawn_from, self.found
-        own = [place for place in places if int(split.rows[place]) < count]
-        rows = [int(split.rows[place]) for place in own]
+        own = [place for place in places if int(drawn[place]) < count]
+        rows = [int(drawn[place]) for place in own]
         rows = rows if part is None else part[rows].tolist()
         raw = None
         if own and is_own(spec.data):

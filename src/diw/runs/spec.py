@@ -253,6 +253,8 @@ class RunSpec:
     """Share of the trusted labels that is made wrong, to see what bad trusted samples do."""
     corrections: str | None = field(default=None, metadata=LATER)
     """A file of corrected labels, from the page of an audit."""
+    verified: str | None = field(default=None, metadata=LATER)
+    """A file of rows of the training data with their right labels: these are the trusted ones."""
 
     def as_json(self) -> dict[str, Any]:
         """Plain JSON values, the recipe's fields beside the others."""

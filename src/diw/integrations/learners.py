@@ -2,7 +2,8 @@
 
 Logistic regression and gradient boosting, on all training rows, on the trusted rows alone, on
 all rows weighted by what a method has learned (its weights are a `sample_weight` for any learner),
-and on all rows but those whose labels its audit takes for wrong.
+on all rows but those whose labels its audit takes for wrong, and where rows are verified, on labels
+that the label model has judged by them.
 """
 
 from collections.abc import Mapping
@@ -17,6 +18,7 @@ from diw.data.dataset import JoinedInputs
 from diw.data.split import Split
 from diw.errors import UsageError
 
+JUDGED = "labels judged by verified rows"
 MOST_NUMBERS = 1 << 26
 """Rows times columns beyond which the learners would take longer than the networks."""
 
@@ -74,6 +76,16 @@ def learner_scores(
         for name, learner in learners(seed).items():
             learner.fit(inputs, labels, sample_weight=weight)
             scores[f"{name}, {rows}"] = float((learner.predict(x_test) == y_test).mean())
+    if split.trusted_given is not None:
+        from diw.integrations.trusted import TrustedClassifier
+
+        places = split.trusted_index.numpy()
+        given, verified = y_train.copy(), np.full(len(y_train), np.nan)
+        given[places], verified[places] = split.trusted_given.numpy(), y_train[places]
+        for name, learner in learners(seed).items():
+            judged = TrustedClassifier(learner, random_state=seed)
+            judged.fit(x_train, given, verified=verified)
+            scores[f"{name}, {JUDGED}"] = float((judged.predict(x_test) == y_test).mean())
     return scores
 
 
