@@ -93,8 +93,8 @@ class Verified:
     def only(self, kept: npt.NDArray[np.bool_]) -> "Verified":
         """Those of the rows, a mask (m,)."""
         drawn = None if self.drawn is None else self.drawn[kept]
-        rows = (values[kept] for values in (self.places, self.given, self.right))
-        return Verified(*rows, drawn, self.dropped)
+        places, given, right = self.places[kept], self.given[kept], self.right[kept]
+        return Verified(places, given, right, drawn, self.dropped)
 
 
 def read_verified(
