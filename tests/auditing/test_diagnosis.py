@@ -53,6 +53,16 @@ def test_shifts_are_named() -> None:
     assert found.noise.low == 0
 
 
+def test_labels_without_relation_to_the_inputs_tell_nothing_of_wrong_ones() -> None:
+    """Intervals such as 0.49 to 1 were once given."""
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        x, y = rng.normal(size=(550, 5)), rng.integers(0, 3, 550)
+        found = diw.diagnose(x[:500], y[:500], x[500:], y[500:], seed=seed)
+        assert found.noise.low < 0.05
+        assert found.noise.high > 0.9
+
+
 @pytest.mark.parametrize("unit", [1e4, 1e-4])
 def test_units_hide_no_shift(unit: float) -> None:
     x, y, x_trusted, y_trusted, _ = draw(0)

@@ -45,6 +45,7 @@ RIDGE = 0.003
 BOOTSTRAPS = 200
 MANY, FEW_BOOTSTRAPS = 100, 20
 """With more classes than that a bootstrap takes long, and such a share is hardly known."""
+PERMUTATIONS, CHANCE = 199, 0.01
 TINY = 1e-12
 
 
@@ -235,10 +236,25 @@ def estimate_noise(
         times = np.bincount(generator.integers(0, n, n), minlength=n)
         drawn = members.T @ (times[:, None] * q) / n
         shares.append(1 - float(np.trace(_joint(drawn, q_trusted[rows], labels_trusted[rows]))))
-    # The basic interval: it is the difference to the estimate that repeats itself.
-    low, high = 2 * found - np.quantile(shares, [0.975, 0.025])
+    # Of a basic and a percentile interval the outer ends: J is inverted, and where classes are
+    # hardly told apart each of them alone is too narrow on one side.
+    ends = np.quantile(shares, [0.025, 0.975])
+    low, high = min(ends[0], 2 * found - ends[1]), max(ends[1], 2 * found - ends[0])
     share, low, high = (float(np.clip(value, 0, 1)) for value in (found, low, high))
-    return Noise(share, low, high, _transitions(joint, share))
+    if not _tells_apart(q_trusted, labels_trusted, generator):
+        low, high = 0.0, 1.0
+    return Noise(share, min(low, share), max(high, share), _transitions(joint, share))
+
+
+def _tells_apart(q: Floats, labels: Ints, generator: np.random.Generator) -> bool:
+    """Whether trusted labels (m,) are predicted better than by chance: a permutation test at 1%.
+
+    If not, J has no inverse that means anything, and nothing is known of wrong labels.
+    """
+    rows = np.arange(len(labels))
+    own = q[rows, labels].sum()
+    others = [q[rows, generator.permutation(labels)].sum() for _ in range(PERMUTATIONS)]
+    return sum(other >= own for other in others) < CHANCE * (PERMUTATIONS + 1)
 
 
 def _joint(M: Floats, q: Floats, labels: Ints) -> Floats:
