@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from html import escape
 from importlib.resources import files
-from typing import TYPE_CHECKING, Literal, TextIO
+from typing import TYPE_CHECKING, Any, Literal, TextIO
 
 from diw._version import __version__
 
@@ -69,8 +69,12 @@ class Table:
     notes: tuple[str, ...] = ()
 
 
+Entry = tuple[Column, Cell]
+"""A cell with its column, as `make_table` takes it."""
+
+
 def make_table(
-    rows: Iterable[Sequence[tuple[Column, Cell]]], caption: str = "", notes: Iterable[str] = ()
+    rows: Iterable[Sequence[Entry]], caption: str = "", notes: Iterable[str] = ()
 ) -> Table:
     """A table of rows whose cells come with their columns: the same ones in every row."""
     listed = list(rows)
@@ -106,14 +110,29 @@ def number_cell(
     return Cell(text, mean, std, strong)
 
 
-def difference_cell(
-    difference: float | None, interval: tuple[float, float] | None, *, strong: bool = False
-) -> Cell:
+def difference_cell(difference: float | None, interval: tuple[float, float] | None) -> Cell:
     """`−2.3 [−4.1, −0.5]`, in points: a difference of two fractions and its 95% interval."""
     if difference is None or interval is None:
         return Cell(EMPTY)
     centre, low, high = (signed(100 * value, 1) for value in (difference, *interval))
-    return Cell(f"{centre} [{low}, {high}]", difference, strong=strong)
+    return Cell(f"{centre} [{low}, {high}]", difference)
+
+
+def text_entry(key: str, title: str, text: str) -> Entry:
+    """Words in a column that is aligned to the left."""
+    return Column(key, title, "left"), text_cell(text)
+
+
+def number_entry(
+    key: str, title: str, mean: float | None, std: float | None = None, **options: Any
+) -> Entry:
+    """A number in its column; `options` are those of `number_cell`."""
+    return Column(key, title), number_cell(mean, std, **options)
+
+
+def count_entry(key: str, title: str, number: int) -> Entry:
+    """A whole number in its column."""
+    return Column(key, title), Cell(f"{number:,}", number)
 
 
 def signed(value: float, digits: int) -> str:

@@ -13,7 +13,7 @@ PACKAGES = (
     *("diw", "diw.matching", "diw.methods", "diw.step", "diw.data", "diw.shifts", "diw.models"),
     *("diw.runs", "diw.training", "diw.predict", "diw.auditing", "diw.labels"),
 )
-OTHERS = ("diw.data.benchmarks", "diw.reports", "diw.weighting")
+OTHERS = ("diw.cli", "diw.data.benchmarks", "diw.reports", "diw.weighting")
 LISTED = set(
     re.findall(
         r"^\.\. (?:auto|py:)(?:class|function|data|exception):: ([\w.]+)$",

@@ -7,7 +7,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
 SOURCE = ROOT / "src" / "diw"
-UNSAID = {"__main__", "_lazy", "_version", "weighting"}  # what a map need not show
+UNSAID = {"__main__", "_version", "weighting"}  # what a map need not show
 
 
 def _names(line: str) -> set[str]:

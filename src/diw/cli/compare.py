@@ -1,6 +1,6 @@
 """`diw compare`: train several methods on the same shifted data and compare them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,27 +11,26 @@ from diw.cli.options import (
     COUNT,
     FOLDER,
     SEED,
-    SIMULATED,
     Results,
-    Setting,
     Shown,
     Waiting,
     as_arguments,
     option,
     read_fields,
     say,
-    say_audit,
     say_next,
     takes,
 )
-from diw.cli.progress import say_time
-from diw.config import DEFAULT_METHOD
-from diw.errors import UsageError
+from diw.cli.progress import show_training
+from diw.cli.setting import SIMULATED, Setting
+from diw.config import CONTROLS, DEFAULT_METHOD
 from diw.runs import Run, RunSpec, discard
 
 if TYPE_CHECKING:
     from diw.auditing import Audit
     from diw.reports.comparison import Comparison
+
+PAGE = "report.html"
 
 EXAMPLES = """
 \b
@@ -83,30 +82,31 @@ def compare(options: Options) -> None:
     weighting, for two seeds. Finished runs are found again; interrupted ones
     go on where they stopped.
     """
-    from diw.auditing.page import FILES as AUDIT_FILES
     from diw.reports.learners import FILE as LEARNERS
-    from diw.reports.page import AUDIT
     from diw.runs.sources import as_kept
+    from diw.training.many import run_all
     from diw.training.recorded import with_method
 
-    names, fields = _methods(options.methods), read_fields(options.settings)
-    _check_fields(names, fields)
+    names, timeout = _methods(options.methods), options.waiting.timeout
+    fields = read_fields(options.settings, names)
     base = options.setting.spec(seed=options.seed, simulated=SIMULATED)
     specs = [
-        replace(with_method(base, name, fields.get(name)), seed=trial)
+        replace(with_method(base, name, fields[name]), seed=trial)
         for trial in range(options.seed, options.seed + options.seeds)
         for name in names
     ]
     outputs = options.results.outputs(*map(Path, base.files))
-    folder = outputs.folder(options.out / "compare", "report.html", LEARNERS)
-    if (folder / AUDIT).is_dir():
-        outputs.folder(folder / AUDIT, *AUDIT_FILES)
+    folder = outputs.folder(options.out / "compare", LEARNERS)
+    options.shown.claim(outputs, folder / PAGE)
     specs = as_kept(specs, folder)
     if options.fresh:
         for spec in specs:
-            discard(spec.run(folder), options.waiting.timeout)
-    _run(specs, folder, options)
-    _report(base, [spec.run(folder) for spec in specs], folder, options)
+            discard(spec.run(folder), timeout)
+    runs = [spec.run(folder) for spec in specs]
+    pending = [pair for pair in zip(specs, runs, strict=True) if not pair[1].finished]
+    with show_training(pending, jobs=options.jobs):
+        run_all(specs, folder, jobs=options.jobs, timeout=timeout)
+    _report(base, runs, folder, options, fields)
 
 
 def _methods(methods: str) -> list[str]:
@@ -118,43 +118,22 @@ def _methods(methods: str) -> list[str]:
     return list(dict.fromkeys(find(name).name for name in names))
 
 
-def _check_fields(names: list[str], fields: dict[str, dict[str, str]]) -> None:
-    """Fields of methods that are not compared, or that a method does not have, fail here."""
-    from diw.methods import make
-
-    for method in fields:
-        if method not in names:
-            raise UsageError(f"set: {method} is not among the methods {', '.join(names)}")
-        make(method, fields[method])
-
-
-def _run(specs: Sequence[RunSpec], folder: Path, options: Options) -> None:
-    from diw.cli.progress import Tracked, show_progress
-    from diw.runs.sources import Source
-    from diw.training.many import run_all
-
-    pending = [spec for spec in specs if not spec.run(folder).finished]
-    scored_on = Source.of(pending[0]).split.scored_on if pending else ""
-    say_time(pending, jobs=options.jobs)
-    tracked = [
-        Tracked(s.run(folder), f"{s.method} seed {s.seed}", s.recipe.epochs, scored_on)
-        for s in pending
-    ]
-    with show_progress(tracked):
-        run_all(specs, folder, jobs=options.jobs, timeout=options.waiting.timeout)
-
-
-def _report(base: RunSpec, runs: list[Run], folder: Path, options: Options) -> None:
+def _report(
+    base: RunSpec,
+    runs: list[Run],
+    folder: Path,
+    options: Options,
+    fields: Mapping[str, Mapping[str, str]],
+) -> None:
     from functools import cache
 
     from diw.auditing.run import own_audit
     from diw.pages import show
     from diw.reports.comparison import compare_runs, compare_table
     from diw.reports.learners import keep_learners, learners_table
-    from diw.reports.page import write_report
     from diw.reports.summary import remark, results_json
 
-    samples, results = options.shown.samples, options.results
+    results = options.results
     (comparison,) = compare_runs(runs)  # they share their setting
     show(compare_table(comparison))
     say(filter(None, map(remark, comparison.trials)))
@@ -164,14 +143,12 @@ def _report(base: RunSpec, runs: list[Run], folder: Path, options: Options) -> N
         click.echo()
         show(learners_table(comparison, others))
         keep_learners(comparison, others, folder, force=results.force)
-    found = audit(comparison.audited)
-    page = folder / "report.html"
-    write_report([comparison], page, [others], found, samples=samples, force=results.force)
-    click.echo(f"\nReport:  {page}\nRecords: {folder}")
-    say_audit(found, folder, samples=samples)
-    if comparison.audited is not None:
-        best = comparison.audited
-        say_next(_train(best.spec, options), ["audit", str(best.folder), "--out", "check"])
+    best = comparison.audited
+    page, records = folder / PAGE, f"Records: {folder}"
+    options.shown.write([comparison], page, [others], audit(best), records, force=results.force)
+    if best is not None:
+        train = _train(best.spec, options, fields[best.spec.method])
+        say_next(train, ["audit", str(best.folder), "--out", "check"])
     shared = {k: v for k, v in base.as_json().items() if not k.startswith("method")}
     shared["seeds"] = sorted({run.spec.seed for run in runs})
     summaries = {trial.run.folder: trial for trial in comparison.trials}
@@ -179,12 +156,12 @@ def _report(base: RunSpec, runs: list[Run], folder: Path, options: Options) -> N
     results.write({**content, "learners": others} if others else content)
 
 
-def _train(best: RunSpec, options: Options) -> list[str]:
+def _train(best: RunSpec, options: Options, fields: Mapping[str, str]) -> list[str]:
     """The command that trains the best method on the same setting, into a folder of its own."""
     setting = replace(options.setting, shift=None if best.shift == "none" else best.shift)
-    own = [text for text in options.settings if best.method in read_fields([text])]
-    fields = [word for text in own for word in ("--set", text)]
-    return ["train", *as_arguments(setting), "--method", best.method, *fields, "--out", "model"]
+    given = [f"{best.method}.{name}={value}" for name, value in fields.items()]
+    words = [word for text in given for word in ("--set", text)]
+    return ["train", *as_arguments(setting), "--method", best.method, *words, "--out", "model"]
 
 
 def _learners(
@@ -193,32 +170,30 @@ def _learners(
     """Test accuracy by seed of what one would do without a network; empty where it is not shown."""
     from importlib.util import find_spec
 
-    from diw.config import CONTROLS
     from diw.integrations.learners import is_small, learner_scores
     from diw.reports.summary import settled_weights
-    from diw.runs.sources import Source, is_own
+    from diw.runs.sources import is_own
 
-    if not is_own(comparison.spec.data) or not is_small(Source.of(comparison.spec).split):
+    first = comparison.trials[0].run
+    if not is_own(comparison.spec.data) or not is_small(first.source.split):
         return {}
     if find_spec("sklearn") is None:
         say(["with the extra 'sklearn', logistic regression and gradient boosting are shown too"])
         return {}
     found: dict[str, dict[int, float]] = {}
     for seed in comparison.seeds:
-        trials = {
-            label: trial
-            for label, group in comparison.methods.items()
-            for trial in group
+        runs = {
+            label: trial.run
+            for label, trials in comparison.methods.items()
+            for trial in trials
             if trial.seed == seed
         }
-        learned = {
-            label: weights
-            for label, trial in trials.items()
-            if trial.method not in CONTROLS and (weights := settled_weights(trial.run)) is not None
-        }
-        audits = {label: audit(trials[label].run) for label in learned}
+        teachers = {label: run for label, run in runs.items() if run.spec.method not in CONTROLS}
+        weights = {label: settled_weights(run) for label, run in teachers.items()}
+        learned = {label: values for label, values in weights.items() if values is not None}
+        audits = {label: audit(teachers[label]) for label in learned}
         suspects = {label: one.suspected for label, one in audits.items() if one is not None}
-        split = Source.of(next(iter(trials.values())).run.spec).split
+        split = next(iter(runs.values())).source.split
         for name, score in learner_scores(split, learned, seed, suspects).items():
             found.setdefault(name, {})[seed] = score
     return found

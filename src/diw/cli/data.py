@@ -76,14 +76,8 @@ def check(name: str, results: Results) -> None:
     for file, state in states.items():
         click.echo(f"{folder / file}: {state}")
     wrong = [file for file, state in states.items() if state != "verified"]
-    results.write(
-        {
-            "name": name,
-            "folder": str(folder),
-            "state": "altered" if wrong else "verified",
-            "files": states,
-        },
-    )
+    state = "altered" if wrong else "verified"
+    results.write({"name": name, "folder": str(folder), "state": state, "files": states})
     if wrong:
         raise RunError(f"{name}: {len(wrong)} of {len(states)} files are not the published ones")
 

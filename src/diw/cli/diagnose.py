@@ -5,7 +5,8 @@ from shlex import quote
 
 import click
 
-from diw.cli.options import SEED, Data, Reading, Results, takes
+from diw.cli.options import SEED, Reading, Results, takes
+from diw.cli.setting import Data
 
 EXAMPLES = """
 \b

@@ -7,7 +7,17 @@ import click
 
 from diw.cli.options import PATH, Forward, Results, takes
 from diw.errors import UsageError
-from diw.pages import Cell, Column, Table, make_table, number_cell, show, text_cell
+from diw.pages import (
+    Cell,
+    Column,
+    Table,
+    count_entry,
+    make_table,
+    number_entry,
+    show,
+    text_cell,
+    text_entry,
+)
 from diw.runs import Run, find_run
 
 if TYPE_CHECKING:
@@ -80,9 +90,9 @@ def class_table(scores: "Scores") -> Table:
     known = zip(scores.classes, scores.counts, scores.class_accuracies, strict=True)
     return make_table(
         [
-            (Column("class", "class", "left"), text_cell(name)),
-            (Column("rows", "rows"), _count(int(rows))),
-            (Column("accuracy", "accuracy %"), number_cell(accuracy, scale=100)),
+            text_entry("class", "class", name),
+            count_entry("rows", "rows", int(rows)),
+            number_entry("accuracy", "accuracy %", accuracy, scale=100),
         ]
         for name, rows, accuracy in known
     )
@@ -112,10 +122,11 @@ def _largest(scores: "Scores") -> Table:
     np.fill_diagonal(wrong, 0)
     order = np.argsort(-wrong, axis=None, kind="stable")[:LARGEST_MATRIX]
     places = [divmod(int(place), len(scores.classes)) for place in order]
+    counted = [(scores.classes[i], scores.classes[j], int(wrong[i, j])) for i, j in places]
     rows = tuple(
-        (text_cell(scores.classes[i]), text_cell(scores.classes[j]), _count(int(wrong[i, j])))
-        for i, j in places
-        if wrong[i, j]
+        (text_cell(true), text_cell(predicted), Cell(f"{number:,}", number))
+        for true, predicted, number in counted
+        if number
     )
     columns = (
         Column("true", "true class", "left"),
@@ -124,7 +135,3 @@ def _largest(scores: "Scores") -> Table:
     )
     notes = ("--json FILE writes the whole matrix.",)
     return Table(columns, rows, "The most frequent confusions", notes)
-
-
-def _count(number: int) -> Cell:
-    return Cell(f"{number:,}", number)

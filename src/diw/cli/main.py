@@ -122,35 +122,37 @@ def run(command: click.Command, program: str, arguments: list[str] | None = None
     except click.exceptions.NoArgsIsHelpError as error:
         click.echo(error.format_message())
         sys.exit(2)
-    except click.ClickException as error:
-        _say(program, error.format_message())
-        sys.exit(2 if isinstance(error, click.UsageError) else 1)
-    except UsageError as error:
-        _say(program, _naming_the_flag(str(error), command))
-        for line in error.commands:
+    except (Exception, KeyboardInterrupt) as error:
+        code, words = _told(error, command)
+        click.echo(f"{program.rpartition(' ')[2]}: {' '.join(words.split())}", err=True)
+        for line in getattr(error, "commands", ()):
             click.echo(f"  {line}", err=True)
-        sys.exit(2)
-    except RunError as error:
-        _say(program, str(error))
-        sys.exit(1)
-    except OSError as error:
-        named = error.filename is not None and error.strerror is not None
-        _say(program, f"{error.filename}: {error.strerror}" if named else str(error))
-        sys.exit(1)
-    except MemoryError:
-        _say(
-            program,
-            "not enough memory; use fewer --jobs, a smaller --batch-size or a part of the data",
-        )
-        sys.exit(1)
-    except (KeyboardInterrupt, click.Abort) as error:
-        if isinstance(error.__cause__, EOFError):  # click takes it for an interrupt
-            _say(program, f"a file ended too early: {error.__cause__}")
-            sys.exit(1)
-        _say(program, "interrupted; the same command goes on where it stopped")
-        sys.exit(130)
+        sys.exit(code)
     finally:
         forget_termination()
+
+
+def _told(error: BaseException, command: click.Command) -> tuple[int, str]:
+    """The exit code and the line of a command that failed; what is a defect of diw is raised."""
+    match error:
+        case click.ClickException():
+            return 2 if isinstance(error, click.UsageError) else 1, error.format_message()
+        case UsageError():
+            return 2, _naming_the_flag(str(error), command)
+        case RunError():
+            return 1, str(error)
+        case OSError():
+            named = error.filename is not None and error.strerror is not None
+            return 1, f"{error.filename}: {error.strerror}" if named else str(error)
+        case MemoryError():
+            words = "use fewer --jobs, a smaller --batch-size or a part of the data"
+            return 1, f"not enough memory; {words}"
+        case KeyboardInterrupt() | click.Abort():
+            if isinstance(error.__cause__, EOFError):  # click takes it for an interrupt
+                return 1, f"a file ended too early: {error.__cause__}"
+            return 130, "interrupted; the same command goes on where it stopped"
+        case _:
+            raise error
 
 
 def _run(command: click.Command, program: str, arguments: list[str] | None) -> int:
@@ -186,10 +188,6 @@ def _is_field(argument: str) -> bool:
 
     method, dot, field = argument.partition(".")
     return bool(dot) and method in methods() and field.isidentifier() and field not in FILES
-
-
-def _say(program: str, text: str) -> None:
-    click.echo(f"{program.rpartition(' ')[2]}: {' '.join(text.split())}", err=True)
 
 
 _last: int | None = None

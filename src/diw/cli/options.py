@@ -5,10 +5,8 @@ a run's network, files of results) is a method of the group.
 """
 
 import shlex
-from collections import defaultdict
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import Field, dataclass, field, fields, is_dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import Field, dataclass, field, fields, is_dataclass
 from functools import wraps
 from pathlib import Path
 from types import NoneType
@@ -18,12 +16,13 @@ import click
 
 from diw.errors import UsageError
 from diw.outputs import Outputs, create_json
-from diw.runs import Recipe, RunSpec
 
 if TYPE_CHECKING:
     from diw.auditing import Audit
-    from diw.data import Bundle, Note
+    from diw.data import Note
     from diw.predict import Predictor
+    from diw.reports.comparison import Comparison
+    from diw.reports.learners import Learners
     from diw.runs import Run
 
 
@@ -43,14 +42,6 @@ PATH = Named(path_type=Path)
 COUNT = click.IntRange(min=1)
 SEED = click.IntRange(min=0)
 DEVICES = click.Choice(["auto", "cpu", "cuda", "mps"])
-
-DEFAULT = Recipe()
-CHECKED = 100
-"""Rows that somebody without trusted samples is told to check."""
-MANY = 10
-"""Classes that are named one by one."""
-SIMULATED = "symmetric:0.4"
-"""What `diw compare` does to data sets with a name where no shift is named."""
 
 
 def option(
@@ -242,6 +233,35 @@ class Shown:
         "--samples/--no-samples",
     )
 
+    def claim(self, outputs: Outputs, page: Path) -> None:
+        """Refuse `page` and the audit beside it, as far as there is one, as `Outputs.file` does."""
+        from diw.auditing.page import FILES
+        from diw.reports.page import AUDIT
+
+        outputs.file(page)
+        if (page.parent / AUDIT).is_dir():
+            outputs.folder(page.parent / AUDIT, *FILES)
+
+    def write(
+        self,
+        comparisons: "Sequence[Comparison]",
+        page: Path,
+        learners: "Sequence[Learners]",
+        audit: "Audit | None",
+        *more: str,
+        force: bool,
+    ) -> None:
+        """Write the report's page and the audit beside it; say where they are, and `more`."""
+        from diw.reports.page import AUDIT, write_report
+
+        write_report(comparisons, page, learners, audit, samples=self.samples, force=force)
+        lines = [f"\nReport:  {page}", *more]
+        if audit is not None:
+            holds = " (holds samples of your data; --no-samples leaves them out)"
+            told = holds if self.samples else ""
+            lines.append(f"Audit:   {page.parent / AUDIT / 'audit.html'}{told}")
+        click.echo("\n".join(lines))
+
 
 @dataclass(frozen=True)
 class Checked:
@@ -254,66 +274,6 @@ class Checked:
         kind=FILE,
         metavar="FILE",
     )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Data:
-    """Which samples, and which of them are trusted."""
-
-    data: str = option(
-        "embedded",
-        "A data set's name (see `diw data`), an .npz, .npy, .csv or .parquet file, or a folder of "
-        "images with a subfolder for each class.",
-    )
-    trusted: str | None = option(
-        None,
-        "Trusted samples: how many to draw from clean ones, a file, or row numbers.  "
-        "[default: 500]",
-        metavar="N|N/class|FILE|rows:…",
-    )
-    checked: Checked
-    label: str | None = option(None, "Column or array with the labels.", metavar="COLUMN")
-
-    @property
-    def verified(self) -> str | None:
-        """The file of verified rows, which are the trusted ones then."""
-        file = self.checked.verified
-        if file is not None and self.trusted is not None:
-            raise UsageError("verified: these rows are the trusted ones; leave --trusted out")
-        return None if file is None else str(file)
-
-    @property
-    def chosen(self) -> str | None:
-        """The trusted samples, as given or by default; None where rows are verified."""
-        return None if self.verified is not None else self.trusted or "500"
-
-    @contextmanager
-    def needing_trusted(self, bundle: "Bundle") -> Generator[None]:
-        """Say how to get trusted samples where there are none to draw and none were given."""
-        try:
-            yield
-        except UsageError as error:
-            if self.trusted is not None or not str(error).startswith("trusted: no rows"):
-                raise
-            raise _no_trusted(self.data, bundle) from None
-
-
-def _no_trusted(data: str, bundle: "Bundle") -> UsageError:
-    """There are no trusted samples: two commands that lead to some, and go on with them."""
-    rows, checked = len(bundle.train), "checked.txt"
-    words = f"trusted: none are given, and no rows of {data} are marked clean."
-    if Path(data).is_dir():
-        checked = "checked"
-        classes = bundle.train.classes if len(bundle.train.classes) <= MANY else ("CLASS",)
-        first = shlex.join(["mkdir", "-p", *(f"{checked}/{name}" for name in classes)])
-        words += " Put images that you have looked at into folders of their right class:"
-    else:
-        number = min(CHECKED, max(1, rows // 4))
-        draw = f"print(*sorted(random.sample(range({rows}), {number})), sep='\\n')"
-        first = f'python -c "import random; {draw}" > {checked}'
-        words += " Draw rows to look at, counted from 0, and correct their labels in the file:"
-    given = click.get_current_context().meta.get("diw.given", [])
-    return UsageError(words, [first, shlex.join(["diw", *given, "--trusted", checked])])
 
 
 def as_arguments(group: Any) -> list[str]:
@@ -336,158 +296,33 @@ def say_next(*commands: Sequence[str]) -> None:
     click.echo("\n".join(["", "Next:", *lines]))
 
 
-def _of_recipe(name: str, kind: Any, text: str, own: str) -> Any:
-    """The option of a field of the recipe; its default depends on whose data they are."""
-    shown = f"  [default: {getattr(DEFAULT, name)}; with your files {own}]"
-    return option(None, text + shown, kind=kind)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Setting:
-    """What training verbs share: which data, which shift, which network, how trained."""
-
-    source: Data
-    test: str | None = option(None, "Test samples, for your own data.", metavar="FILE")
-    corrections: str | None = option(
-        None,
-        "Labels that you have checked: corrections.csv, from the page of `diw audit`.",
-        metavar="FILE",
-    )
-    allow_leaks: bool = option(False, "Accept test samples seen in training.")
-    shift: str | None = option(
-        None,
-        "What is done to the training data: none, symmetric:RATE, pair:RATE, prior:MINORITY,RATIO "
-        f"and others, joined by +.  [default: none; for data sets with a name compare takes "
-        f"{SIMULATED}]",
-    )
-    model: str = option("auto", "lenet5, resnet32, mlp, or your own as module:factory.")
-    epochs: int | None = _of_recipe("epochs", COUNT, "Passes over the training data.", "by steps")
-    steps: int | None = option(
-        None, "Steps of the optimizer instead of epochs, for your files.", kind=COUNT
-    )
-    batch_size: int | None = _of_recipe(
-        "batch_size", COUNT, "Training samples per step.", "32 to 256, by size"
-    )
-    optimizer: str | None = _of_recipe(
-        "optimizer",
-        click.Choice(["sgd", "adam", "adamw"]),
-        "SGD with momentum, Adam or AdamW.",
-        "adamw",
-    )
-    lr: float | None = _of_recipe(
-        "lr",
-        click.FloatRange(min=0, min_open=True),
-        "Learning rate for the sum of a batch's losses, with your files for their mean.",
-        "0.001",
-    )
-    schedule: str | None = _of_recipe(
-        "schedule", str, "constant, cosine, step:EPOCHS:FACTOR or exponential:FACTOR.", "cosine"
-    )
-    weight_decay: float | None = _of_recipe(
-        "weight_decay",
-        click.FloatRange(min=0),
-        "L2 penalty of the optimizer.",
-        "0.01 to 10, by size",
-    )
-    selection: float | None = option(
-        None,
-        "Share of the trusted samples that is held out to choose the epoch whose network is kept; "
-        "0 keeps the last.  [default: 0; with your files 0.3 if there are enough]",
-        kind=click.FloatRange(0, 1, max_open=True),
-    )
-    reading: Reading
-    where: Device
-
-    def spec(self, *, seed: int, simulated: str = "none") -> RunSpec:
-        """The spec of the setting, its data read and checked, without a method yet.
-
-        What cannot work (a missing file, too many trusted samples, a shift that leaves
-        nothing) fails here, before any training; notes for the user are printed.
-        `simulated` is done to data sets with a name where no shift is named; never to the user's.
-        """
-        from diw.models import default_model, make_model
-        from diw.runs.sources import Source, is_own, stamp
-        from diw.runs.spec import PATIENCE, fit_recipe, held_out_share
-
-        given = {entry.name: getattr(self, entry.name, None) for entry in fields(Recipe)}
-        recipe = {name: value for name, value in given.items() if value is not None}
-        own = is_own(self.source.data)
-        if self.steps is not None and not own:
-            raise UsageError("steps: are for your own files; give --epochs")
-        trusted = self.source.chosen
-        spec = stamp(
-            RunSpec(
-                data=self.source.data,
-                trusted=int(trusted) if trusted and trusted.isdecimal() else trusted,
-                verified=self.source.verified,
-                label=self.source.label,
-                test=self.test,
-                corrections=self.corrections,
-                allow_leaks=self.allow_leaks,
-                text_encoding=self.reading.text_encoding,
-                shift=self.shift or ("none" if own or self.source.verified else simulated),
-                model=self.model,
-                recipe=replace(DEFAULT, **recipe, patience=PATIENCE if self.selection else None),
-                device=self.where.name,
-                seed=seed,
-            )
-        )
-        source = Source.of(spec)
-        source.progress = True
-        bundle = source.bundle
-        self.reading.say(bundle.notes)
-        with self.source.needing_trusted(bundle):
-            split = source.split
-        if spec.corrections is not None:
-            click.echo(f"corrections: {split.facts['corrections']}", err=True)
-        if own:
-            columns = split.train.shape[0] if bundle.kind == "table" else None
-            fitted = fit_recipe(len(split.train), recipe, self.steps, columns=columns)
-            spec = replace(spec, recipe=fitted)
-        selection = self.selection
-        if selection is None:
-            selection = held_out_share(len(split.trusted)) if own else 0.0
-        if selection:
-            spec = replace(spec, selection=selection)
-            split = Source.of(spec).split
-        if self.model == "auto":
-            spec = replace(spec, model=default_model(bundle, on_cpu=own and spec.device == "cpu"))
-            if spec.model != default_model(bundle):
-                say([f"{spec.model} is taken for a CPU; --model {default_model(bundle)} is larger"])
-        shape, classes = split.train.shape, split.train.num_classes
-        make_model(spec.model, shape=shape, num_classes=classes, seed=0)
-        return spec
-
-
 def say(notes: Iterable[str]) -> None:
     """Print notes for the user to the standard error."""
     for note in notes:
         click.echo(f"note: {note}", err=True)
 
 
-def say_audit(found: "Audit | None", folder: Path, *, samples: bool) -> None:
-    """Say where the audit of one's own data is, and that it holds samples, if it does."""
-    if found is not None:
-        holds = " (holds samples of your data; --no-samples leaves them out)"
-        click.echo(f"Audit:   {folder / 'audit' / 'audit.html'}{holds if samples else ''}")
-
-
-def read_fields(settings: Iterable[str]) -> dict[str, dict[str, str]]:
+def read_fields(settings: Iterable[str], methods: Sequence[str]) -> dict[str, dict[str, str]]:
     """`--set METHOD.FIELD=VALUE` as fields by canonical method name.
 
-    An unknown method or a value without `=` is a `UsageError`; fields are
-    checked where the method is made.
+    A text of another form, a method that is not among `methods`, and a field that its method does
+    not have or that cannot have this value are a `UsageError`.
     """
-    from diw.methods import find
+    from diw.methods import find, make
 
-    fields: dict[str, dict[str, str]] = defaultdict(dict)
+    found: dict[str, dict[str, str]] = {method: {} for method in methods}
     for setting in settings:
         place, equals, value = setting.partition("=")
         method, dot, field = place.partition(".")
         if not (equals and dot and method and field):
             raise UsageError(f"set: cannot read {setting!r}; write METHOD.FIELD=VALUE")
-        fields[find(method).name][field] = value
-    return dict(fields)
+        name = find(method).name
+        if name not in found:
+            raise UsageError(f"set: {name} is not trained here; only {', '.join(methods)}")
+        found[name][field] = value
+    for name, values in found.items():
+        make(name, values)
+    return found
 
 
 def writable_folder(folder: Path, flag: str) -> Path:

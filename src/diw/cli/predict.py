@@ -1,7 +1,8 @@
 """`diw predict`: a trained network's predictions for the rows of a file."""
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
+from math import ceil
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +44,8 @@ def predict(run: Path, file: Path, out: Path, forward: Forward, results: Results
     rows = predictor.read(file, text_encoding=forward.reading.text_encoding)
     forward.reading.say(rows.notes)
     classes = predictor.encoding.classes
-    batches = _shown(predictor.probabilities(rows.inputs, forward.batch_size), len(rows.inputs))
+    batches = predictor.probabilities(rows.inputs, forward.batch_size)
+    batches = _shown(batches, ceil(len(rows.inputs) / forward.batch_size))
     counts = write_predictions(out, batches, classes, rows.names, force=results.force).tolist()
     click.echo(f"{len(rows.inputs):,} rows of {file} to {out}")
     found = sorted(zip(counts, classes, strict=True), key=lambda pair: -pair[0])
@@ -55,18 +57,13 @@ def predict(run: Path, file: Path, out: Path, forward: Forward, results: Results
     results.write({"run": str(trained.folder), "data": str(file), "predicted": predicted})
 
 
-def _shown(batches: Iterable[Any], rows: int) -> Iterator[Any]:
+def _shown(batches: Iterable[Any], number: int) -> Iterable[Any]:
     """The batches, with a bar in an interactive terminal."""
     from diw.pages import is_interactive
 
     if not is_interactive(sys.stderr):
-        yield from batches
-        return
+        return batches
     from rich.console import Console
-    from rich.progress import Progress
+    from rich.progress import track
 
-    with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("predict", total=rows)
-        for batch in batches:
-            yield batch
-            bar.advance(task, len(batch))
+    return track(batches, "predict", number, console=Console(stderr=True), transient=True)

@@ -270,10 +270,25 @@ def clock(seconds: float | None) -> str:
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
-def say_time(specs: Sequence[RunSpec], *, jobs: int) -> None:
+@contextmanager
+def show_training(pending: Sequence[tuple[RunSpec, Run]], *, jobs: int) -> Generator[None]:
+    """Say about how long these runs will take, and show how they go while the block trains them."""
+    from diw.runs.sources import Source
+
+    tracked: list[Tracked] = []
+    if pending:
+        specs = [spec for spec, _ in pending]
+        scored_on = Source.of(specs[0]).split.scored_on
+        _say_time(specs, jobs)
+        for spec, run in pending:
+            label = f"{spec.method} seed {spec.seed}"
+            tracked.append(Tracked(run, label, spec.recipe.epochs, scored_on))
+    with show_progress(tracked):
+        yield
+
+
+def _say_time(specs: Sequence[RunSpec], jobs: int) -> None:
     """Say about how long these runs will take, from a few steps of each method."""
-    if not specs:
-        return
     from diw.training.many import Stopwatch
 
     seconds = Stopwatch().seconds(specs) / min(jobs, len(specs))

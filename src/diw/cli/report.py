@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from diw.cli.options import FILE, PATH, Results, Shown, say, say_audit, takes
+from diw.cli.options import FILE, PATH, Results, Shown, say, takes
 from diw.errors import RunError, UsageError
 
 EXAMPLES = """
@@ -41,7 +41,7 @@ def report(
                 raise UsageError(f"{flag}: --check writes nothing; leave it out")
         check_runs(runs)
     else:
-        _report(runs, out or runs[0] / "report.html", shown.samples, results)
+        _report(runs, out or runs[0] / "report.html", shown, results)
 
 
 @click.command(hidden=True)
@@ -75,22 +75,17 @@ def check_runs(runs: tuple[Path, ...]) -> None:
         raise RunError(f"{damaged} of {len(found)} runs are damaged")
 
 
-def _report(runs: tuple[Path, ...], page: Path, samples: bool, results: Results) -> None:
-    from diw.auditing.page import FILES
+def _report(runs: tuple[Path, ...], page: Path, shown: Shown, results: Results) -> None:
     from diw.auditing.run import own_audit
     from diw.pages import show
     from diw.reports.comparison import compare_runs, compare_table, shared_entries
     from diw.reports.learners import kept_learners, learners_table
-    from diw.reports.page import AUDIT, write_report
     from diw.reports.summary import results_json
     from diw.runs import find_runs
 
     all_runs = [run for path in runs for run in find_runs(path)]
     comparisons = compare_runs(all_runs)
-    outputs = results.outputs(runs=all_runs)
-    outputs.file(page)
-    if (page.parent / AUDIT).is_dir():
-        outputs.folder(page.parent / AUDIT, *FILES)
+    shown.claim(results.outputs(runs=all_runs), page)
     others = [kept_learners(comparison) for comparison in comparisons]
     for place, comparison in enumerate(comparisons):
         if place:
@@ -100,9 +95,7 @@ def _report(runs: tuple[Path, ...], page: Path, samples: bool, results: Results)
             click.echo()
             show(learners_table(comparison, others[place]))
     found = own_audit(comparisons[0].audited)
-    write_report(comparisons, page, others, found, samples=samples, force=results.force)
-    click.echo(f"\nReport:  {page}")
-    say_audit(found, page.parent, samples=samples)
+    shown.write(comparisons, page, others, found, force=results.force)
     unfinished = sum(not run.finished for run in all_runs)
     if unfinished:
         click.echo(f"Left out: {unfinished} of {len(all_runs)} runs, which are not finished.")

@@ -3,7 +3,7 @@
 import io
 import os
 import warnings
-from collections.abc import Generator, Sequence
+from collections.abc import Generator
 from contextlib import ExitStack, contextmanager, redirect_stderr
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +15,6 @@ from diw.cli.options import (
     FOLDER,
     SEED,
     Results,
-    Setting,
     Waiting,
     option,
     read_fields,
@@ -23,7 +22,8 @@ from diw.cli.options import (
     say_next,
     takes,
 )
-from diw.cli.progress import say_time
+from diw.cli.progress import show_training
+from diw.cli.setting import Setting
 from diw.config import DEFAULT_METHOD
 from diw.errors import DIWWarning, UsageError
 from diw.runs import Run, RunSpec, check_claim, claim, holding
@@ -81,13 +81,14 @@ def train(options: Options) -> None:
     one goes on where it stopped. Under torchrun the processes share each
     mini-batch.
     """
-    from diw.methods import find, make
+    from diw.methods import find
     from diw.reports.summary import summarise
     from diw.training.recorded import train_run, with_method
 
     name = find(options.method).name
-    fields = _fields(name, options.settings)
-    make(name, fields)
+    # As diw compare has it, METHOD.FIELD=VALUE is understood, too.
+    full = [s if "." in s.partition("=")[0] else f"{name}.{s}" for s in options.settings]
+    fields = read_fields(full, [name])[name]
     with _silent_unless_first():
         spec = with_method(options.setting.spec(seed=options.seed), name, fields)
     run = spec.run(DEFAULT_FOLDER) if options.out is None else Run(options.out)
@@ -126,18 +127,7 @@ def _joined(spec: RunSpec) -> "World":
     return world
 
 
-def _fields(method: str, settings: Sequence[str]) -> dict[str, str]:
-    """`FIELD=VALUE`, or `METHOD.FIELD=VALUE` as for `diw compare`."""
-    full = [text if "." in text.partition("=")[0] else f"{method}.{text}" for text in settings]
-    fields = read_fields(full)
-    for other in fields:
-        if other != method:
-            raise UsageError(f"set: {other} is not the method that is trained, {method}")
-    return fields.get(method, {})
-
-
 def _train(spec: RunSpec, run: Run, world: "World") -> None:
-    from diw.cli.progress import Tracked, show_progress
     from diw.runs.sources import Source
     from diw.training.recorded import train_run
 
@@ -148,9 +138,7 @@ def _train(spec: RunSpec, run: Run, world: "World") -> None:
         return
     split = Source.of(spec).split
     click.echo(_sizes(split), err=True)
-    say_time([spec], jobs=1)
-    label = f"{spec.method} seed {spec.seed}"
-    with show_progress([Tracked(run, label, spec.recipe.epochs, split.scored_on)]):
+    with show_training([(spec, run)], jobs=1):
         train_run(spec, run, world)
 
 

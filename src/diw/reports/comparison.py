@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -15,12 +15,15 @@ from diw.errors import UsageError
 from diw.pages import (
     Cell,
     Column,
+    Entry,
     Table,
     count,
+    count_entry,
     difference_cell,
     make_table,
     number_cell,
-    text_cell,
+    number_entry,
+    text_entry,
 )
 from diw.reports.statistics import MARK_FROM, Mark, Standing, mean_and_std, standings
 from diw.reports.summary import Summary, summarise
@@ -29,7 +32,6 @@ from diw.runs import Run, RunSpec, spec_hash
 
 BASELINE = "uniform"
 """What the best method is compared with in the finding, where it is there."""
-
 
 VERDICTS: dict[Mark, str] = {
     "best": "best",
@@ -156,53 +158,55 @@ def compare_table(comparison: Comparison) -> Table:
     summaries = comparison.trials
     places = standings(comparison.accuracies())
     seeds_differ = len({place.trials for place in places.values()}) > 1
-    tested = any(place.mark for place in places.values())
     paired = any(place.interval for place in places.values())
     chosen = any(summary.kept_epoch is not None for summary in summaries)
     balanced = all(summary.balanced_classes for summary in summaries)
+    accuracy = Column("kept_accuracy", "accuracy %") if chosen else LAST
 
-    def row(label: str) -> list[tuple[Column, Cell]]:
-        place, trials = places[label], comparison.methods[label]
+    def row(label: str) -> list[Entry]:
+        def mean(key: str, title: str, **options: Any) -> Entry:
+            values = [getattr(trial, key) for trial in comparison.methods[label]]
+            known = [value for value in values if value is not None]
+            found = mean_and_std(known) if known else (None, None)
+            return number_entry(key, title, *found, **options)
 
-        def mean(key: str, title: str, **options: Any) -> tuple[Column, Cell]:
-            known = [value for trial in trials if (value := getattr(trial, key)) is not None]
-            cell = number_cell(*mean_and_std(known), **options) if known else number_cell(None)
-            return Column(key, title), cell
-
-        strong = place.mark == "best"
-        accuracy = number_cell(place.mean, place.std, scale=100, strong=strong)
-        cells = [(Column("method", "method", "left"), text_cell(label))]
+        entries = standing_entries(label, places, accuracy, paired=paired)
         if seeds_differ:
-            cells.append((Column("seeds", "seeds"), Cell(str(place.trials), place.trials)))
-        title = Column("kept_accuracy", "accuracy %") if chosen else LAST
-        cells.append((title, accuracy))
-        if paired:
-            cells.append(
-                (
-                    Column("difference", "to the best"),
-                    difference_cell(place.difference, place.interval),
-                )
-            )
-        if tested:
-            words = VERDICTS[place.mark] if place.mark else ""
-            cells.append((Column("verdict", "verdict", "left"), text_cell(words)))
+            entries.insert(1, count_entry("seeds", "seeds", places[label].trials))
         if not balanced:
-            cells.append(mean("balanced_accuracy", "balanced %", scale=100))
+            entries.append(mean("balanced_accuracy", "balanced %", scale=100))
         if chosen:
-            cells.append(mean("kept_epoch", "epoch ‡", digits=0, show_spread=False))
-            cells.append(mean("last_accuracy", "last %", scale=100))
-        cells.append(mean("best_accuracy", "best % †", scale=100))
-        cells.append(mean("seconds", "seconds", digits=0, show_spread=False))
-        cells.append(mean("ess", "ESS %", scale=100, digits=1, show_spread=False))
+            entries.append(mean("kept_epoch", "epoch ‡", digits=0, show_spread=False))
+            entries.append(mean("last_accuracy", "last %", scale=100))
+        entries.append(mean("best_accuracy", "best % †", scale=100))
+        entries.append(mean("seconds", "seconds", digits=0, show_spread=False))
+        entries.append(mean("ess", "ESS %", scale=100, digits=1, show_spread=False))
         if _shows_distances(summaries):
-            cells.append(mean("weight_mae", "weight MAE", digits=3))
-            cells.append(mean("weight_rmse", "weight RMSE", digits=3))
+            entries.append(mean("weight_mae", "weight MAE", digits=3))
+            entries.append(mean("weight_rmse", "weight RMSE", digits=3))
         else:
-            cells.append(mean("weight_auroc", "weight AUROC", digits=3, show_spread=False))
-        return cells
+            entries.append(mean("weight_auroc", "weight AUROC", digits=3, show_spread=False))
+        return entries
 
     title, _ = describe(comparison.spec)
     return make_table(map(row, comparison.methods), title, _notes(summaries, places))
+
+
+def standing_entries(
+    label: str, places: Mapping[str, Standing], accuracy: Column, *, paired: bool
+) -> list[Entry]:
+    """A method, its mean accuracy, and how it stands against the best, as far as that is known."""
+    place = places[label]
+    best = place.mark == "best"
+    shown = number_cell(place.mean, place.std, scale=100, strong=best)
+    entries = [text_entry("method", "method", label), (accuracy, shown)]
+    if paired:
+        difference = difference_cell(place.difference, place.interval)
+        entries.append((Column("difference", "to the best"), difference))
+    if any(other.mark for other in places.values()):
+        words = VERDICTS[place.mark] if place.mark else ""
+        entries.append(text_entry("verdict", "verdict", words))
+    return entries
 
 
 def runs_table(comparison: Comparison, page: Path | None = None) -> Table:
@@ -220,17 +224,14 @@ def runs_table(comparison: Comparison, page: Path | None = None) -> Table:
 
     return make_table(
         [
-            (Column("method", "method", "left"), text_cell(label)),
+            text_entry("method", "method", label),
             (Column("seed", "seed"), Cell(str(trial.seed), trial.seed)),
-            (Column("last_accuracy", "last %"), number_cell(trial.last_accuracy, scale=100)),
-            (
-                Column("last10_accuracy", "last ten %"),
-                number_cell(trial.last10_accuracy, scale=100),
-            ),
-            (Column("best_accuracy", "best % †"), number_cell(trial.best_accuracy, scale=100)),
-            (Column("weight_auroc", "weight AUROC"), number_cell(trial.weight_auroc, digits=3)),
-            (Column("ess", "ESS %"), number_cell(trial.ess, scale=100, digits=1)),
-            (Column("seconds", "seconds"), number_cell(trial.seconds, digits=0)),
+            number_entry("last_accuracy", "last %", trial.last_accuracy, scale=100),
+            number_entry("last10_accuracy", "last ten %", trial.last10_accuracy, scale=100),
+            number_entry("best_accuracy", "best % †", trial.best_accuracy, scale=100),
+            number_entry("weight_auroc", "weight AUROC", trial.weight_auroc, digits=3),
+            number_entry("ess", "ESS %", trial.ess, scale=100, digits=1),
+            number_entry("seconds", "seconds", trial.seconds, digits=0),
             (Column("run", "run", "left"), folder(trial)),
         ]
         for label, trials in comparison.methods.items()

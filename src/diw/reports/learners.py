@@ -10,16 +10,8 @@ from typing import Any
 
 from diw.errors import UsageError
 from diw.outputs import create_json
-from diw.pages import (
-    Cell,
-    Column,
-    Table,
-    difference_cell,
-    make_table,
-    number_cell,
-    text_cell,
-)
-from diw.reports.comparison import VERDICTS, Comparison, setting_key
+from diw.pages import Column, Table, make_table
+from diw.reports.comparison import Comparison, setting_key, standing_entries
 from diw.reports.statistics import standings
 from diw.runs import spec_hash
 
@@ -69,29 +61,10 @@ def learners_table(comparison: Comparison, others: Learners) -> Table:
         others: Accuracy by learner and seed.
     """
     places = standings({**comparison.accuracies(), **others})
+    accuracy = Column("accuracy", "accuracy %")
     order = sorted(places, key=lambda label: (-places[label].mean, label))
-    tested = any(place.mark for place in places.values())
-
-    def row(label: str) -> list[tuple[Column, Cell]]:
-        place = places[label]
-        strong = place.mark == "best"
-        cells = [
-            (Column("method", "method", "left"), text_cell(label)),
-            (
-                Column("accuracy", "accuracy %"),
-                number_cell(place.mean, place.std, scale=100, strong=strong),
-            ),
-            (
-                Column("difference", "to the best"),
-                difference_cell(place.difference, place.interval),
-            ),
-        ]
-        if tested:
-            words = VERDICTS[place.mark] if place.mark else ""
-            cells.append((Column("verdict", "verdict", "left"), text_cell(words)))
-        return cells
-
-    return make_table(map(row, order), "Beside what one would do without a network", NOTE)
+    rows = (standing_entries(label, places, accuracy, paired=True) for label in order)
+    return make_table(rows, "Beside what one would do without a network", NOTE)
 
 
 def _kept(comparison: Comparison) -> Iterator[tuple[str, int, float]]:

@@ -21,15 +21,17 @@ from diw.outputs import create_text
 from diw.pages import (
     Cell,
     Column,
+    Entry,
     asset,
     count,
+    count_entry,
     data_title,
     html_page,
     inline_policy,
     make_table,
-    number_cell,
+    number_entry,
     script_json,
-    text_cell,
+    text_entry,
     to_html,
 )
 from diw.reports.comparison import Comparison, compare_table, finding, runs_table
@@ -298,14 +300,14 @@ def _suspects_section(found: Audit, *, samples: bool) -> str:
 def _confusion(counts: NDArray[np.int64], names: Sequence[str]) -> str:
     """Rows are true classes: their size and accuracy, then the counts, shaded by share."""
     shown = names if len(names) <= MANY else ()
-    rows: list[list[tuple[Column, Cell]]] = []
+    rows: list[list[Entry]] = []
     for true, name in enumerate(names):
         size = int(counts[true].sum())
         accuracy = counts[true, true] / size if size else None
         cells = [
-            (Column("class", "class", "left"), text_cell(name)),
-            (Column("rows", "rows"), Cell(f"{size:,}", size)),
-            (Column("accuracy", "accuracy %"), number_cell(accuracy, scale=100, digits=1)),
+            text_entry("class", "class", name),
+            count_entry("rows", "rows", size),
+            number_entry("accuracy", "accuracy %", accuracy, scale=100, digits=1),
         ]
         for place, other in enumerate(shown):
             number = int(counts[true, place])
