@@ -160,9 +160,10 @@ class _Matcher:
         system = _Blocks(self, basis, capped, b, float(options.ridge), float(options.bound))
         point, steps = self.solve(system, sample)
         low, high = n * (1 - slack), n * (1 + slack)
-        if not low <= point.sums.total <= high:  # the nearer end binds, by convexity
-            end = low if point.sums.total < low else high
-            point, more = self.solve(replace(system, total=end), sample)
+        total = point.sums.total
+        if not low <= total <= high:  # the nearer end binds, by convexity
+            end = low if total < low else high
+            point, more = self.solve(replace(system, total=end, above=total > high), sample)
             steps += more
         return self.certified(system, point, steps, left_trusted)
 
@@ -193,7 +194,7 @@ class _Matcher:
         total = None if system.total is None else system.total * share
         thinned = System(
             V, system.b * share, system.ridge * share, system.bound, total,
-            left * share if system.capped else None,
+            left * share if system.capped else None, system.above,
         )  # fmt: skip
         first, _ = solve_system(thinned, self.options.max_iterations)
         start = system.point(first.y, first.eta)
@@ -311,6 +312,7 @@ class _Blocks(Dual[_BlockPoint]):
     ridge: float
     bound: float
     total: float | None = None
+    above: bool = False
 
     @property
     def size(self) -> int:

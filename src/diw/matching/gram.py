@@ -351,6 +351,18 @@ def positive_solver(matrix: Callable[[], FloatArray], diagonal: float = 0.0) -> 
         more, jitter = diagonal + jitter * trace, 100 * jitter
 
 
+def woodbury(V: FloatArray, d: FloatArray) -> Solve:
+    """A solver for (VᵀV + diag(d)) x = right, for V (r, n) and d > 0, by Woodbury's identity."""
+    inverse = 1.0 / d
+    solve = positive_solver(lambda: weighted_gram(V, inverse), 1.0)
+
+    def apply(right: FloatArray) -> FloatArray:
+        x = right * inverse
+        return x - (solve(V @ x) @ V) * inverse
+
+    return apply
+
+
 def conjugate_gradients(
     apply: Solve, right: FloatArray, inverse: FloatArray | float, accuracy: float, steps: int
 ) -> tuple[FloatArray, float]:

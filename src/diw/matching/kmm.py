@@ -1,7 +1,7 @@
 """Kernel mean matching: `kmm` for one problem, `kmm_batch` for many.
 
 Each call goes the same way: check (problem.py), choose the form of the kernel matrix
-(gram.py), solve (newton.py on a factor, dense.py on the matrix; stopped.py where asked),
+(gram.py), solve (newton.py on a factor, dense.py on the matrix; interior.py where asked),
 certify (match.py).
 """
 
@@ -18,10 +18,10 @@ from diw.alerts import warn
 from diw.matching.dense import active_set, solve_batched
 from diw.matching.deprecated import OLD_OPTIONS, OLD_SOLVERS, match_by_old_name
 from diw.matching.gram import Factor, FloatArray, Gram, dense, gram_of
+from diw.matching.interior import solve_by_cvxopt, stopped
 from diw.matching.match import Match, Solution, Values, certify, settle
 from diw.matching.newton import System, solve_system
 from diw.matching.problem import Problem, make_problem, parse_rule
-from diw.matching.stopped import solve_by_cvxopt, stopped
 
 Solver = Literal["exact", "stopped", "cvxopt"]
 OnFailure = Literal["raise", "warn"]
@@ -287,7 +287,8 @@ def _solve_factored(problem: Problem, gram: Factor, max_iterations: int) -> Solu
     total = float(point.w.sum())
     if not problem.low <= total <= problem.high:  # the nearer end binds, by convexity
         end = problem.low if total < problem.low else problem.high
-        point, more = solve_system(replace(system, total=end), max_iterations)
+        above = end < total
+        point, more = solve_system(replace(system, total=end, above=above), max_iterations)
         iterations += more
     return Solution(point.w, point.F @ gram.V, -point.eta * problem.ridge, iterations)
 

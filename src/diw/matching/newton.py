@@ -15,10 +15,8 @@ and ends exactly once it has found the free weights. From y = 0, where all weigh
 are free and the first step solves the problem without bounds, that takes three
 to fifteen steps at small ranks, each of cost O(n r²) and memory O(n).
 
-Where Newton's path is long, Mehrotra's predictor–corrector interior point comes first: twelve to
-eighteen iterations whatever the ridge and the rank, each with one factorisation of the r × r
-matrix I + V D⁻¹ Vᵀ (Woodbury). It ends near the optimum, never on it: Newton's method takes the
-last steps.
+Where Newton's path is long, an interior point (interior.py) comes first, and Newton's method takes
+the last steps.
 """
 
 from collections.abc import Callable
@@ -29,6 +27,7 @@ from typing import Protocol, TypeVar
 import numpy as np
 
 from diw.matching.gram import (
+    Factor,
     FloatArray,
     Solve,
     clip,
@@ -36,14 +35,13 @@ from diw.matching.gram import (
     positive_solver,
     weighted_gram,
 )
+from diw.matching.interior import Program, interior
 
 LINE_SEARCH = 0.1  # the slope a step may leave, relative to the slope it began with
 ROUNDING = 1e-13  # a residual that another step may, but need not, reduce
 NEWTON_RANK = 40  # up to this rank Newton's method alone is mostly fastest
 NEWTON_STEPS = 30  # if it has not ended by then, it will not soon
 SAMPLE = 20_000  # samples of the thinned problem that a very large one starts from
-STOP = 1e-11  # of the interior point, relative to the gradient: then all but a few free are known
-TO_BOUNDARY = 0.995
 
 
 @dataclass(slots=True)
@@ -124,6 +122,16 @@ class DualPoint(Point):
 
 
 @dataclass(frozen=True)
+class Link:
+    """Weights as another increasing function of u = Vᵀy + η."""
+
+    weights: Solve
+    """w(u), cut at 0 and B."""
+    slopes: Solve
+    """w'(u) as a function of w, 0 where a weight is cut."""
+
+
+@dataclass(frozen=True)
 class System(Dual[DualPoint]):
     """One problem on a factor, in memory."""
 
@@ -139,16 +147,17 @@ class System(Dual[DualPoint]):
     """The sum that the weights must have, or None."""
     extra: FloatArray | None = None
     """(n,) added to the ridge sample by sample, or None."""
+    above: bool = False
+    """Whether the sum would be more than the total without it."""
+    link: "Link | None" = None
+    """How the weights follow from u; None cuts it at 0 and B."""
+    rounding: float = ROUNDING
+    """A relative residual that is small enough."""
 
     @property
     def size(self) -> int:
         """The number of samples, n."""
         return self.V.shape[1]
-
-    @property
-    def rounding(self) -> float:
-        """Of float64."""
-        return ROUNDING
 
     @cached_property
     def ratio(self) -> FloatArray | None:
@@ -162,10 +171,14 @@ class System(Dual[DualPoint]):
             u += eta
         return u if self.ratio is None else u * self.ratio
 
+    def weights(self, u: FloatArray) -> FloatArray:
+        """(n,) w(u)."""
+        return clip(u, self.bound) if self.link is None else self.link.weights(u)
+
     def point(self, y: FloatArray, eta: float, u: FloatArray | None = None) -> DualPoint:
         """A dual point with what follows from it; `u` for a caller that has it."""
         u = self.image(y, eta) if u is None else u
-        w = clip(u, self.bound)
+        w = self.weights(u)
         excess = 0.0 if self.total is None else float(w.sum()) - self.total
         return DualPoint(y, eta, self.ridge * y - self.b + self.V @ w, excess, u, w)
 
@@ -175,7 +188,8 @@ class System(Dual[DualPoint]):
 
     def hessian(self, point: DualPoint) -> Hessian:
         """The second derivative at a dual point."""
-        V, s = self.V, (point.w == point.u).astype(np.float64)
+        V, w = self.V, point.w
+        s = (w == point.u).astype(np.float64) if self.link is None else self.link.slopes(w)
         if self.ratio is not None:
             s *= self.ratio
         return Hessian(
@@ -183,7 +197,9 @@ class System(Dual[DualPoint]):
         )
 
     def same_piece(self, point: DualPoint, before: DualPoint) -> bool:
-        """Whether the same weights are free, at 0 and at B."""
+        """Whether the same weights are free, at 0 and at B; a link's pieces are not asked."""
+        if self.link is not None:
+            return magnitude(point.F) <= self.rounding * magnitude(self.b)
         now, then, bound = point.u, before.u, self.bound
         return np.array_equal(now > 0, then > 0) and np.array_equal(now < bound, then < bound)
 
@@ -193,7 +209,15 @@ class System(Dual[DualPoint]):
         plain = du if self.ratio is None else du / self.ratio
         constant = float((self.ridge * point.y - self.b) @ dy) - deta * (self.total or 0.0)
         growth = self.ridge * float(dy @ dy)
-        return lambda t: constant + t * growth + float(plain @ clip(point.u + t * du, self.bound))
+        return lambda t: constant + t * growth + float(plain @ self.weights(point.u + t * du))
+
+    @property
+    def program(self) -> Program:
+        """The same for an interior point, where the total binds from one side."""
+        left = np.zeros(self.size) if self.extra is None else self.extra
+        factor = Factor(self.V, self.b, left, 0.0, self.extra is not None)
+        end = {} if self.total is None else {"high" if self.above else "low": self.total}
+        return Program.of(factor, self.ridge, self.bound, **end)
 
     def thinned(self, stride: int) -> "System":
         """Every `stride`-th sample, scaled so that the dual solution stays close."""
@@ -207,18 +231,8 @@ class System(Dual[DualPoint]):
             self.bound,
             None if self.total is None else self.total * share,
             None if self.extra is None else self.extra[index] * share,
+            self.above,
         )
-
-    def woodbury(self, d: FloatArray) -> Solve:
-        """A solver for (VᵀV + diag(d)) x = right, for d > 0, by Woodbury's identity."""
-        V, inverse = self.V, 1.0 / d
-        solve = positive_solver(lambda: weighted_gram(V, inverse), 1.0)
-
-        def apply(right: FloatArray) -> FloatArray:
-            x = right * inverse
-            return x - (solve(V @ x) @ V) * inverse
-
-        return apply
 
 
 def newton(system: Dual[P], point: P, max_iterations: int) -> tuple[P, int, bool]:
@@ -302,108 +316,7 @@ def solve_system(system: System, max_iterations: int) -> tuple[DualPoint, int]:
         found, spent, done = newton(system, start, min(patience, max_iterations))
         if done:
             return found, spent
-    start, iterations = interior_point(system, max_iterations)
+    near = interior(system.program, max_iterations)
+    start = system.point((system.b - system.V @ near.w) / system.ridge, near.shift / -system.ridge)
     found, last, _ = newton(system, start, max_iterations)
-    return found, spent + iterations + last
-
-
-@dataclass(frozen=True)
-class _Iterate:
-    """Weights between their bounds, with the multipliers of the bounds and of the sum."""
-
-    w: FloatArray
-    lower: FloatArray
-    upper: FloatArray
-    multiplier: float
-
-    def moved(self, t: float, step: "_Iterate") -> "_Iterate":
-        return _Iterate(
-            self.w + t * step.w,
-            self.lower + t * step.lower,
-            self.upper + t * step.upper,
-            self.multiplier + t * step.multiplier,
-        )
-
-    def gap(self, bound: float) -> float:
-        """The mean product of a multiplier and the distance to its bound."""
-        products = self.w @ self.lower + (bound - self.w) @ self.upper
-        return float(products) / (2 * len(self.w))
-
-
-def interior_point(system: System, max_iterations: int) -> tuple[DualPoint, int]:
-    """A dual point close to the optimum, and the number of iterations that it took."""
-    V, b, bound, n = system.V, system.b, system.bound, system.size
-    ridge = system.ridge if system.extra is None else system.ridge + system.extra
-    point, scale = _start(system, ridge)
-    best, smallest, iteration = point, float("inf"), 0
-    for iteration in range(max_iterations + 1):
-        w = point.w
-        gradient = (V @ w - b) @ V + ridge * w + point.multiplier
-        missing = 0.0 if system.total is None else system.total - float(w.sum())
-        gap = point.gap(bound)
-        size = max(gap, magnitude(gradient - point.lower + point.upper), abs(missing)) / scale
-        if not size < float("inf"):
-            break  # rounding won; the best point before it stands
-        if size < smallest:
-            best, smallest = point, size
-        if size <= STOP or gap == 0 or iteration == max_iterations:
-            break
-        by_w, by_room = 1.0 / w, 1.0 / (bound - w)
-        solve = system.woodbury(ridge + point.lower * by_w + point.upper * by_room)
-        ones = None if system.total is None else solve(np.full(n, 1.0))
-        fixed = (point, gradient, missing, by_w, by_room, solve, ones)
-        ahead = _towards(fixed, 0.0 * w, 0.0 * w)
-        reached = point.moved(_longest(point, ahead, by_w, by_room), ahead).gap(bound)
-        centre = gap * min((reached / gap) ** 3, 1.0)
-        step = _towards(
-            fixed,
-            (centre - ahead.w * ahead.lower) * by_w,
-            (centre + ahead.w * ahead.upper) * by_room,
-        )
-        point = point.moved(TO_BOUNDARY * _longest(point, step, by_w, by_room), step)
-    y = (b - V @ best.w) / system.ridge
-    return system.point(y, -best.multiplier / system.ridge), iteration
-
-
-def _start(system: System, ridge: FloatArray | float) -> tuple[_Iterate, float]:
-    """Equal weights inside their bounds, multipliers of the gradient's size, and that size."""
-    V, b, n, bound = system.V, system.b, system.size, system.bound
-    mean = 1.0 if system.total is None else system.total / n
-    w = np.full(n, min(max(mean, 1e-3 * bound), 0.5 * bound))
-    k = b @ V
-    gradient = (V @ w) @ V - k + ridge * w
-    away = float(abs(gradient).sum()) / n + 1e-100
-    lower, upper = np.maximum(gradient, 0.0) + away, np.maximum(-gradient, 0.0) + away
-    return _Iterate(w, lower, upper, 0.0), max(magnitude(k), magnitude(gradient), 1e-100)
-
-
-_Fixed = tuple[_Iterate, FloatArray, float, FloatArray, FloatArray, Solve, FloatArray | None]
-"""What the predictor and the corrector of one iteration share."""
-
-
-def _towards(fixed: _Fixed, to_lower: FloatArray, to_upper: FloatArray) -> _Iterate:
-    """The direction that solves the linearised conditions for the wanted products."""
-    point, gradient, missing, by_w, by_room, solve, ones = fixed
-    dw = solve(to_lower - to_upper - gradient)
-    multiplier = 0.0
-    if ones is not None:
-        multiplier = (float(dw.sum()) - missing) / float(ones.sum())
-        dw = dw - multiplier * ones
-    return _Iterate(
-        dw,
-        to_lower - point.lower - point.lower * dw * by_w,
-        to_upper - point.upper + point.upper * dw * by_room,
-        multiplier,
-    )
-
-
-def _longest(point: _Iterate, step: _Iterate, by_w: FloatArray, by_room: FloatArray) -> float:
-    """The step that keeps every variable positive, at most 1."""
-    steepest = max(
-        -float((step.w * by_w).min()),
-        float((step.w * by_room).max()),
-        -float((step.lower / point.lower).min()),
-        -float((step.upper / point.upper).min()),
-        1.0,
-    )
-    return 1.0 / steepest
+    return found, spent + near.iterations + last

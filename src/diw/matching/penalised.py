@@ -8,9 +8,9 @@ Both penalties p keep weights near one where the data do not say otherwise. On a
 c the trusted mean (r,), the optimum is a function of y = c − Vw/n alone: p'(w_i) = v_iᵀy/ν, so that
 w_i is an increasing function of u_i = v_iᵀy/ν, cut at 0 and B, and y solves
 
-    F(y) = y − c + (1/n) V w(Vᵀy/ν) = 0,
+    y − c + (1/n) V w(Vᵀy/ν) = 0,
 
-r equations, the gradient of a convex function: Newton's method with a line search.
+r equations, the gradient of a convex function: those of newton.py with another link of w to u.
 
 ν is given, or follows from the discrepancy principle: the largest ν at which MMD² is at most
 (1 − ‖c‖²)/m, what the trusted mean is expected to be off by itself. MMD² grows with ν. No weights
@@ -20,13 +20,20 @@ discrepancy out of reach, 1.1 times the bound is added to what is asked, and the
 
 import math
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import final
 
 import numpy as np
 
 from diw.matching.estimators import Estimator
-from diw.matching.gram import EPSILON, Basis, FloatArray, Solve, pivoted_cholesky, positive_solver
+from diw.matching.gram import (
+    EPSILON,
+    Basis,
+    FloatArray,
+    magnitude,
+    pivoted_cholesky,
+    positive_solver,
+)
 from diw.matching.kmm import (
     OnFailure,
     as_values,
@@ -36,12 +43,12 @@ from diw.matching.kmm import (
     check_whole,
 )
 from diw.matching.match import Values, settle
+from diw.matching.newton import DualPoint, Link, System, newton
 from diw.matching.problem import make_problem
 
 FEW = 512  # values whose factor may have full rank
 RANK = 256  # of more: 512 rows change the error to the true ratio by less than its spread
 STEPS = 100  # of Newton's method
-LINE_SEARCH = 0.1  # the slope a step may leave, relative to the slope it began with
 SMALLEST, LARGEST = 1e-8, 1e6  # of ν, where the discrepancy principle looks
 ACCURACY = 1e-6  # relative, of the MMD² that the discrepancy principle asks for
 NEAR, ROUGHLY = 1.1, 0.02  # where that is out of reach: times the bound, and the accuracy
@@ -100,13 +107,18 @@ class Penalised(Estimator):
         n, size = problem.n, len(problem.z)
         rank = min(self.rank or (RANK if size > FEW else size), size)
         factor = pivoted_cholesky(problem.z, n, problem.gamma, problem.ridge, rank)
-        dual = _Dual(self._weights, self._slopes, factor.V, factor.b / n, self._most)
+        link = Link(self._weights, self._slopes)
+        system = System(factor.V, factor.b, n * (self.penalty or 1.0), self._most, link=link)
+        start = _Solved(system, system.point(0.0 * factor.b, 0.0))
+        wanted, lower = 0.0, 0.0
         if self.penalty is not None:
-            point, wanted, lower = dual.newton(dual.at(0.0 * dual.c, float(self.penalty))), 0.0, 0.0
+            found = start.at(float(self.penalty))
         else:
-            wanted = max(1.0 - float(dual.c @ dual.c), 0.0) / (size - n)
-            point, lower = _by_discrepancy(dual, wanted)
-        residual = float(np.abs(point.F).max(initial=0.0)) / dual.scale
+            c = factor.b / n
+            wanted = max(1.0 - float(c @ c), 0.0) / (size - n)
+            found, lower = _by_discrepancy(start, wanted)
+        point = found.point
+        residual = magnitude(point.F) / max(magnitude(factor.b), 1e-100)
         status = "approximate" if factor.capped else "optimal"
         if lower > wanted:
             status += f": no weights come closer than MMD² {lower:.1e}, asked was {wanted:.1e}"
@@ -114,17 +126,18 @@ class Penalised(Estimator):
             status = f"not solved to tol={self.tol:g}"
         failure = f"{type(self).__name__}: {status}, the residual is {residual:.1e}"
         settle(residual <= self.tol, failure, self.on_failure)
-        self.penalty_, self.gamma_, self.mmd_ = point.nu, problem.given_gamma, math.sqrt(point.mmd)
-        self._problem, self._y = problem, point.y / point.nu
+        self.penalty_, self.gamma_ = found.nu, problem.given_gamma
+        self.mmd_ = math.sqrt(found.mmd)
+        self._problem, self._y = problem, point.y
         self._basis = Basis.of(problem.columns[list(factor.pivots)], problem.gamma)
         # n times the gradient of the objective at w is VᵀF, up to what the factor leaves out and
         # rounding; the objective times n is ν·min p''-strongly convex.
         left_out = float(np.sqrt(factor.left) @ point.w) + factor.left_trusted
         each = problem.rounding + factor.rank * EPSILON
         rounded = math.sqrt(n) * (each * (float(point.w.mean()) + 1.0) + 8 * EPSILON)
-        delta = float(np.linalg.norm(point.F @ dual.V)) + rounded
+        delta = float(np.linalg.norm(point.F @ factor.V)) / n + rounded
         delta += math.sqrt(float(factor.left.sum())) * left_out / n
-        self.error_bound_ = delta / (point.nu * self._curvature())
+        self.error_bound_ = delta / (found.nu * self._curvature())
         return point.w, status
 
     def _predict(self, z: FloatArray) -> FloatArray:
@@ -170,119 +183,69 @@ class Chi2(Penalised):
 
 
 @dataclass(frozen=True)
-class _Point:
-    y: FloatArray
-    nu: float
-    w: FloatArray
-    F: FloatArray
+class _Solved:
+    """The optimum for one ν, on a factor: the problem of newton.py with ω = nν and b = n·c."""
+
+    system: System
+    point: DualPoint
+    """With y/ν in the notation of this file as its y."""
+
+    @property
+    def nu(self) -> float:
+        """ν."""
+        return self.system.ridge / self.system.size
 
     @property
     def mmd(self) -> float:
         """MMD² of the weights."""
-        residual = self.y - self.F
-        return float(residual @ residual)
-
-
-@dataclass(frozen=True)
-class _Dual:
-    """The problem on a factor."""
-
-    weights: Solve
-    """w(u)."""
-    slopes: Solve
-    """w'(u) as a function of w."""
-    V: FloatArray
-    """(r, n)"""
-    c: FloatArray
-    """(r,) the trusted mean."""
-    bound: float
+        missing = (self.system.ridge * self.point.y - self.point.F) / self.system.size
+        return float(missing @ missing)
 
     @property
-    def n(self) -> int:
-        """Training values."""
-        return self.V.shape[1]
-
-    @property
-    def scale(self) -> float:
-        """What F is small beside."""
-        return max(float(np.abs(self.c).max(initial=0.0)), 1e-100)
-
-    def at(self, y: FloatArray, nu: float) -> _Point:
-        """The point y with what follows from it."""
-        w = self.weights((y @ self.V) / nu)
-        return _Point(y, nu, w, y - self.c + self.V @ w / self.n)
-
-    def jacobian(self, point: _Point) -> Solve:
-        """A solver for F' = I + (1/ν) V diag(share·w') Vᵀ."""
-        scaled = self.V * np.sqrt(self.slopes(point.w) / (self.n * point.nu))
-        return positive_solver(lambda: scaled @ scaled.T, 1.0)
-
-    def lower(self, point: _Point) -> float:
+    def lower(self) -> float:
         """What MMD² no weights are below, by duality."""
-        square = float(point.y @ point.y)
-        largest = self.bound * float(np.maximum(point.y @ self.V, 0.0).mean())
-        A = float(self.c @ point.y) - largest
-        return A * A / square if A > 0 else 0.0
+        system, y = self.system, self.point.y
+        largest = system.bound * float(np.maximum(self.point.u, 0.0).mean())
+        A = float(system.b @ y) / system.size - largest
+        return A * A / float(y @ y) if A > 0 else 0.0
 
-    def newton(self, point: _Point, accuracy: float = 1e-13) -> _Point:
-        """Newton's method from a point, for its ν."""
-        for _ in range(STEPS):
-            if np.abs(point.F).max(initial=0.0) <= accuracy * self.scale:
-                break
-            new = self._along(point, -self.jacobian(point)(point.F))
-            if new is point:
-                break
-            point = new
-        return point
+    @property
+    def along(self) -> FloatArray:
+        """(r,) the derivative of y by log ν."""
+        gram = self.system.hessian(self.point).gram
+        return -positive_solver(gram, self.system.ridge)(self.system.ridge * self.point.y)
 
-    def _along(self, point: _Point, direction: FloatArray) -> _Point:
-        """A point on the line at which the slope of the convex function is almost zero.
-
-        The slope grows along the line; it is bracketed, and the bracket shrinks by secants.
-        """
-        first = float(point.F @ direction)
-        t, low, high, at_low, at_high, best = 1.0, 0.0, 0.0, first, 0.0, point
-        for _ in range(60):
-            new = self.at(point.y + t * direction, point.nu)
-            slope = float(new.F @ direction)
-            if abs(slope) <= LINE_SEARCH * abs(first):
-                return new
-            if slope < 0:
-                low, at_low, best = t, slope, new
-            else:
-                high, at_high = t, slope
-            share = at_low / (at_low - at_high) if high else 0.0
-            t = low + (high - low) * min(max(share, 0.1), 0.9) if high else 2.0 * t
-        return best
+    def at(self, nu: float, *starts: FloatArray, accuracy: float = 1e-13) -> "_Solved":
+        """The optimum for another ν, from the best of some starts (r,)."""
+        system = replace(self.system, ridge=nu * self.system.size, rounding=accuracy)
+        points = [system.point(y, 0.0) for y in starts or (self.point.y,)]
+        best = min(points, key=lambda point: float(point.F @ point.F))
+        return _Solved(system, newton(system, best, STEPS)[0])
 
 
-def _by_discrepancy(dual: _Dual, wanted: float) -> tuple[_Point, float]:
+def _by_discrepancy(start: _Solved, wanted: float) -> tuple[_Solved, float]:
     """The largest ν with MMD² ≤ wanted, and what MMD² no weights are below.
 
     Newton's method on log MMD² over log ν, with a bracket.
     """
-    point = dual.at(0.0 * dual.c, LARGEST)
-    if point.mmd <= wanted:  # equal weights will do
-        return dual.newton(point), 0.0
-    point = dual.newton(dual.at(0.0 * dual.c, 1e-2), 1e-3)
+    found = start.at(LARGEST)
+    if found.mmd <= wanted:  # equal weights will do
+        return found, 0.0
+    found = start.at(1e-2, accuracy=1e-3)
     low, high, goal, lower = math.log(SMALLEST), math.log(LARGEST), wanted, 0.0
     for _ in range(60):
-        lower = max(lower, dual.lower(point))
+        lower = max(lower, found.lower)
         if lower > wanted:
             goal, high = wanted + NEAR * lower, math.log(LARGEST)
-        ratio = math.log(max(point.mmd, 1e-300) / max(goal, 1e-300))
-        here = math.log(point.nu)
+        ratio = math.log(max(found.mmd, 1e-300) / max(goal, 1e-300))
+        here, y = math.log(found.nu), found.point.y
         if -(ROUGHLY if lower > wanted else ACCURACY) <= ratio <= 0 or high - low <= 1e-9:
             break
         low, high = (low, here) if ratio > 0 else (here, high)
-        u = (point.y @ dual.V) / point.nu
-        dy = dual.jacobian(point)(dual.V @ (dual.slopes(point.w) * u) / dual.n)
-        grows = 2.0 * float(point.y @ dy) / max(point.mmd, 1e-300)  # D log MMD² / d log ν
+        dy = found.along
+        grows = 2.0 * (1.0 + float(y @ dy) / max(float(y @ y), 1e-300))  # D log MMD² / d log ν
         aim = here - (ratio + 0.5 * ACCURACY) / grows if grows > 1e-12 else math.inf
         if not low < aim < high:
             aim = 0.5 * (low + high)
-        nu = math.exp(aim)
-        ahead = dual.at(point.y + (aim - here) * dy, nu)  # to first order
-        same = dual.at(point.y * (nu / point.nu), nu)  # the same weights
-        point = dual.newton(min(ahead, same, key=lambda p: float(p.F @ p.F)), 1e-5)
-    return dual.newton(point), lower
+        found = found.at(math.exp(aim), y, y + (aim - here) * dy, accuracy=1e-5)
+    return found.at(found.nu), lower
