@@ -1,4 +1,4 @@
-"""Exchanges on dense problems: few rounds, the optimum, and an interior point where they do not end."""
+"""Exchanges on dense problems: few rounds, the optimum, or an interior point if they do not end."""
 
 import numpy as np
 import pytest

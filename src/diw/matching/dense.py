@@ -4,10 +4,10 @@
 
 At the optimum most weights are 0 (or B) and few are free.
 
-*Exchanges*, the primal–dual active-set method (Hintermüller, Ito & Kunisch 2002): guess which weights
-are at 0 and at B, solve for the free ones, and exchange at once all that are wrong. When
-nothing is wrong, the point is the optimum. That takes about a dozen factorisations of the free part of
-K + ωI from almost any start, and their number does not grow with n. The first guess of a large
+*Exchanges*, the primal–dual active-set method (Hintermüller, Ito & Kunisch 2002): guess which
+weights are at 0 and at B, solve for the free ones, and exchange at once all that are wrong. When
+nothing is wrong, the point is the optimum. That takes about a dozen factorisations of the free part
+of K + ωI from almost any start, and their number does not grow with n. The first guess of a large
 problem is the solution on a factor of small rank. Nothing guarantees that exchanges end: where
 they do not, an interior point does (interior.py), and its bounds are the next guess.
 
@@ -90,7 +90,7 @@ class Box:
         self, free: Mask, high: Mask, total: float | None, weak: bool
     ) -> tuple[FloatArray, float]:
         """(n,) weights that minimise over the free ones, the others at 0 or at B; and λ."""
-        w = high * self.bound
+        w = high.astype(np.float64) * self.bound
         rows = free.nonzero()[0]
         if not len(rows):
             return w, 0.0
@@ -168,7 +168,8 @@ def exchange(
     bound, weak = box.bound, float(box.K.sum(1).max()) - 1.0 < WEAK_COUPLING
     free, high = (guess > 0) & (guess < bound), guess >= bound
     best, fewest, since, count = (guess, 0.0), len(guess) + 1, 0, 0
-    for count in range(1, max_iterations + 1):
+    while count < max_iterations:
+        count += 1
         if total is not None and not free.any():  # nothing could make up the sum
             free, high = np.full(len(guess), True), np.full(len(guess), False)
         w, multiplier = box.minimum(free, high, total, weak)

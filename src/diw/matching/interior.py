@@ -72,7 +72,10 @@ class Interior:
 
 
 def interior(
-    program: "Program", max_iterations: int, relative_gap: float = 1e-12, infeasibility: float = 1e-9
+    program: "Program",
+    max_iterations: int,
+    relative_gap: float = 1e-12,
+    infeasibility: float = 1e-9,
 ) -> Interior:
     """Iterate until the duality gap is at most so much of the objective (or a tenth of that).
 
@@ -113,9 +116,7 @@ def interior(
 
 def stopped(problem: Problem, gram: Gram, max_iterations: int) -> Solution:
     """Iterate until the duality gap is at most 1e-6 of the objective (or 1e-7)."""
-    program = Program.of(
-        gram, problem.ridge, problem.bound, high=problem.high, low=problem.low
-    )
+    program = Program.of(gram, problem.ridge, problem.bound, high=problem.high, low=problem.low)
     found = interior(program, max_iterations, 1e-6, 1e-7)
     w = clip(found.w, problem.bound)
     room = program.h - program.G(w, float(w.sum()))

@@ -151,13 +151,18 @@ class System(Dual[DualPoint]):
     """Whether the sum would be more than the total without it."""
     link: "Link | None" = None
     """How the weights follow from u; None cuts it at 0 and B."""
-    rounding: float = ROUNDING
+    accuracy: float = ROUNDING
     """A relative residual that is small enough."""
 
     @property
     def size(self) -> int:
         """The number of samples, n."""
         return self.V.shape[1]
+
+    @property
+    def rounding(self) -> float:
+        """A relative residual that is small enough."""
+        return self.accuracy
 
     @cached_property
     def ratio(self) -> FloatArray | None:
@@ -199,7 +204,7 @@ class System(Dual[DualPoint]):
     def same_piece(self, point: DualPoint, before: DualPoint) -> bool:
         """Whether the same weights are free, at 0 and at B; a link's pieces are not asked."""
         if self.link is not None:
-            return magnitude(point.F) <= self.rounding * magnitude(self.b)
+            return magnitude(point.F) <= self.accuracy * magnitude(self.b)
         now, then, bound = point.u, before.u, self.bound
         return np.array_equal(now > 0, then > 0) and np.array_equal(now < bound, then < bound)
 

@@ -108,8 +108,8 @@ class Penalised(Estimator):
         rank = min(self.rank or (RANK if size > FEW else size), size)
         factor = pivoted_cholesky(problem.z, n, problem.gamma, problem.ridge, rank)
         link = Link(self._weights, self._slopes)
-        system = System(factor.V, factor.b, n * (self.penalty or 1.0), self._most, link=link)
-        start = _Solved(system, system.point(0.0 * factor.b, 0.0))
+        system = System(factor.V, factor.b, n, self._most, link=link)
+        start = _Solved(1.0, system, system.point(0.0 * factor.b, 0.0))
         wanted, lower = 0.0, 0.0
         if self.penalty is not None:
             found = start.at(float(self.penalty))
@@ -186,14 +186,10 @@ class Chi2(Penalised):
 class _Solved:
     """The optimum for one ν, on a factor: the problem of newton.py with ω = nν and b = n·c."""
 
+    nu: float
     system: System
     point: DualPoint
     """With y/ν in the notation of this file as its y."""
-
-    @property
-    def nu(self) -> float:
-        """ν."""
-        return self.system.ridge / self.system.size
 
     @property
     def mmd(self) -> float:
@@ -217,10 +213,10 @@ class _Solved:
 
     def at(self, nu: float, *starts: FloatArray, accuracy: float = 1e-13) -> "_Solved":
         """The optimum for another ν, from the best of some starts (r,)."""
-        system = replace(self.system, ridge=nu * self.system.size, rounding=accuracy)
+        system = replace(self.system, ridge=nu * self.system.size, accuracy=accuracy)
         points = [system.point(y, 0.0) for y in starts or (self.point.y,)]
         best = min(points, key=lambda point: float(point.F @ point.F))
-        return _Solved(system, newton(system, best, STEPS)[0])
+        return _Solved(nu, system, newton(system, best, STEPS)[0])
 
 
 def _by_discrepancy(start: _Solved, wanted: float) -> tuple[_Solved, float]:
