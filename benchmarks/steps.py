@@ -26,7 +26,7 @@ from diw.methods import describe, find, make, methods
 from diw.models import make_model
 from diw.objective import Objective
 from diw.runs import Recipe, Run
-from diw.training import Training
+from diw.training.recorded import Recorded
 
 STEPS = 10
 BATCH = 256
@@ -87,7 +87,7 @@ def our_loop(method: str, split: Split, folder: Path) -> Loop:
     """Our training loop's own code, past every warm-up and preparation."""
     has = {field.name for field in describe(find(method))}
     past = {"pretraining": 1, "warmup": 0, "warmup_steps": 0}
-    training = Training(
+    recorded = Recorded(
         split=split,
         make_model=lambda: make_model("lenet5", shape=(1, 28, 28), num_classes=10, seed=0),
         method=make(method, {name: value for name, value in past.items() if name in has}),
@@ -96,11 +96,12 @@ def our_loop(method: str, split: Split, folder: Path) -> Loop:
         seed=0,
         device=torch.device("cpu"),
     )
+    training = recorded.training
     training.objective.prepare()
     epoch = 1
     loop = Loop(lambda: None, [], [])
     matching = 0.0
-    solve = getattr(training.method, "solve", None)
+    solve = getattr(recorded.method, "solve", None)
 
     def timed(problems):
         nonlocal matching
@@ -111,7 +112,7 @@ def our_loop(method: str, split: Split, folder: Path) -> Loop:
         return result
 
     if solve is not None:
-        training.method.solve = timed  # type: ignore[attr-defined]
+        recorded.method.solve = timed  # type: ignore[attr-defined]
 
     def turn() -> None:
         nonlocal epoch, matching
