@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import pytest
 import torch
+from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from diw.data import Bundle, Dataset
@@ -86,6 +87,19 @@ def tiny_training(
         seed=seed,
         device=torch.device("cpu"),
     )
+
+
+def results(training: Recorded) -> tuple[list[Row], list[bytes], dict[str, Tensor]]:
+    """What a finished training recorded, but for times; its ledgers; its network."""
+    run = training.run
+    rows = [{k: v for k, v in row.items() if k != "seconds"} for row in run.metrics()]
+    return rows, [run.ledger().tobytes(), run.losses().tobytes()], load_file(run.model)
+
+
+def assert_same(ours: Any, theirs: Any) -> None:
+    """Two results are equal, bit for bit."""
+    assert ours[:2] == theirs[:2]
+    assert all(torch.equal(ours[2][name], theirs[2][name]) for name in theirs[2])
 
 
 class Killed(BaseException):

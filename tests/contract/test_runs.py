@@ -5,19 +5,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from safetensors.torch import load_file
 
 from diw.methods import describe, find
-from diw.training import Training
+from diw.training.recorded import Recorded
 from tests.contract.cases import DEFAULTS, Case
-from tests.problems import killed_at_record, tiny_training
+from tests.problems import assert_same, killed_at_record, results, tiny_training
 
 
 def has_pretraining(case: Case) -> bool:
     return "pretraining" in {field.name for field in describe(find(case.method))}
 
 
-def training_of(case: Case, folder: Path) -> Training:
+def training_of(case: Case, folder: Path) -> Recorded:
     fields: dict[str, object] = {**case.fields}
     if has_pretraining(case):
         fields["pretraining"] = 2
@@ -36,10 +35,7 @@ def test_a_killed_run_goes_on_bit_for_bit(case, epoch, tmp_path, monkeypatch) ->
     torch.rand(17)  # another process has another random state
     resumed = training_of(case, tmp_path / "killed")
     resumed.finish()
-
-    assert resumed.run.ledger().tobytes() == whole.run.ledger().tobytes()
-    ours, theirs = load_file(resumed.run.model), load_file(whole.run.model)
-    assert all(torch.equal(ours[name], theirs[name]) for name in theirs)
+    assert_same(results(resumed), results(whole))
 
 
 @pytest.mark.parametrize("case", DEFAULTS, ids=str)

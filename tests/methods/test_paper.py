@@ -149,25 +149,29 @@ def test_siw_f_works_with_many_classes() -> None:
     assert result.metrics["share_unmatched"] == 0
 
 
-@pytest.mark.parametrize("method", ["iw", "siw-f"])
+@pytest.mark.parametrize("method", [name for name, (*_, by_class) in NINE.items() if by_class])
 def test_covariate_shift_needs_no_trusted_labels(method) -> None:
-    x, y = whole_train()
+    matched, network, _ = NINE[method]
+    trusted = samples(20, seed=2, dtype=DTYPE)
 
     def objective(partition: bool) -> Objective:
-        return Objective(
-            plain_network(),
-            diw.methods.make(method, {"partition": partition}),
-            (TRUSTED[0], None),
-            train=(x, y),
-            pretrain=lambda _: plain_network(),
+        made = Objective(
+            noisy_network(DTYPE),
+            make(method, {"partition": partition}),
+            (trusted[0], None),
+            train=whole_train(DTYPE),
+            pretrain=lambda _: pretrained(noisy_network(DTYPE)),
         )
+        made.start_epoch(2)
+        return made
 
-    z_train, z_trusted = x, TRUSTED[0]
-    if method == "siw-f":
-        with torch.no_grad():
-            z_train, z_trusted = plain_network()[:2](x), plain_network()[:2](TRUSTED[0])
-    expected = diw.kmm(z_train, z_trusted).weights
-    actual = objective(False).weigh(batch()).train
-    torch.testing.assert_close(actual, expected / expected.mean(), rtol=1e-4, atol=1e-4)
+    looks = noisy_network(DTYPE)
+    looks = (looks if network == "own" else pretrained(looks)).eval()
+    values = (
+        values_of(matched, looks, data) for data in (whole_train(DTYPE), samples(20, 2, DTYPE))
+    )
+    expected = diw.kmm(*values).weights
+    actual = objective(False).weigh(batch(dtype=DTYPE)).train
+    torch.testing.assert_close(actual, expected / expected.mean(), rtol=1e-6, atol=1e-6)
     with pytest.raises(UsageError, match="trusted: matching class by class needs labels"):
         objective(True).prepare()

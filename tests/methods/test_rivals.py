@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
-from torch.func import functional_call
 
 import diw
 from diw.errors import UsageError
@@ -122,39 +121,6 @@ def test_adiw_goes_on_from_the_weights_of_the_last_visit() -> None:
         torch.testing.assert_close(weights, moved / moved.mean(), rtol=1e-6, atol=0)
     exact = diw.kmm(ours, theirs, gamma="quantile:0.5")
     assert (moved - exact.weights).norm() < (torch.ones(N) - exact.weights).norm()
-
-
-def test_mwnet_moves_down_the_trusted_loss_of_the_step_it_tries() -> None:
-    """The gradient that V receives, against automatic differentiation through the whole step."""
-    objective = objective_of(Case("mwnet", {"look_ahead": 0.3}), dtype=torch.float64)
-    method, network = objective.method, objective.network
-    before = {name: value.clone() for name, value in method.state_dict()["net"].items()}
-    data, (x_trusted, y_trusted) = batch(dtype=torch.float64), pretrained_twin()[1]
-    objective(data)
-    after = method.state_dict()["net"]
-
-    def weight_of(theta: dict[str, Tensor], losses: Tensor) -> Tensor:
-        hidden = torch.relu(losses[:, None] @ theta["0.weight"].T + theta["0.bias"])
-        return torch.sigmoid(hidden @ theta["2.weight"].T + theta["2.bias"]).squeeze(1)
-
-    theta = {name: value.clone().requires_grad_() for name, value in before.items()}
-    parameters = {n: p.detach().clone().requires_grad_() for n, p in network.named_parameters()}
-    losses = nn.functional.cross_entropy(
-        functional_call(network, parameters, (data.inputs,)), data.targets, reduction="none"
-    )
-    weighted = (weight_of(theta, losses.detach()) * losses).mean()
-    gradients = torch.autograd.grad(weighted, list(parameters.values()), create_graph=True)
-    moved = {n: p - 0.3 * g for (n, p), g in zip(parameters.items(), gradients, strict=True)}
-    trusted = nn.functional.cross_entropy(functional_call(network, moved, (x_trusted,)), y_trusted)
-    expected = torch.autograd.grad(trusted, list(theta.values()))
-
-    reference = {name: nn.Parameter(value.clone()) for name, value in before.items()}
-    adam = torch.optim.Adam(reference.values(), lr=1e-3, weight_decay=1e-4)
-    for parameter, gradient in zip(reference.values(), expected, strict=True):
-        parameter.grad = gradient
-    adam.step()
-    for name, value in reference.items():
-        torch.testing.assert_close(after[name], value.detach(), rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.problems import tiny_training
-from tests.training.test_loop import assert_same, results
+from tests.problems import assert_same, results, tiny_training
 
 State = dict[str, bytes]
 """Files by name, as a disk could hold them."""

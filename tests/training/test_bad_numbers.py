@@ -142,3 +142,4 @@ def test_values_that_cannot_be_matched_name_epoch_and_step(tmp_path: Path) -> No
 def test_too_large_a_learning_rate_says_so(tmp_path: Path) -> None:
     with pytest.raises(RunError, match=r"in epoch \d from step \d+ on; lower the learning rate"):
         tiny_training(tmp_path, "uniform", lr=1e30).finish()
+    assert not Run(tmp_path).finished

@@ -9,9 +9,8 @@ import torch
 
 from diw.errors import DamageError, DIWWarning
 from diw.files import unseal
-from tests.problems import killed_at_record, tiny_training
+from tests.problems import assert_same, killed_at_record, results, tiny_training
 from tests.test_files import disk_full_beyond
-from tests.training.test_loop import assert_same, results
 
 
 @pytest.fixture(scope="module")

@@ -1,15 +1,13 @@
-"""The ledger of losses: what it holds, and that a resumed run ends with the same."""
+"""The ledger of losses: what it holds."""
 
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
 
 from diw.runs import Recipe, Run, RunSpec
 from diw.training.recorded import make_recorded, with_method
-from tests.problems import killed_at_record
 
 SPEC = with_method(
     RunSpec(
@@ -39,18 +37,6 @@ def test_a_loss_is_that_of_the_step_that_used_the_sample(tmp_path: Path) -> None
         expected = torch.nn.functional.cross_entropy(fresh.model(inputs), targets, reduction="none")
     assert losses.shape == (1, len(targets))
     assert losses[0] == pytest.approx(expected.numpy(), abs=2e-3)
-
-
-def test_a_resumed_run_has_the_same_ledgers(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    whole = run_at(tmp_path / "whole")
-    run = Run.create(tmp_path / "run", SPEC.as_json())
-    with killed_at_record(monkeypatch, 2):
-        make_recorded(SPEC, run).finish()
-    make_recorded(SPEC, run).finish()
-    assert np.array_equal(run.losses(), whole.losses(), equal_nan=True)
-    assert np.array_equal(run.ledger(), whole.ledger(), equal_nan=True)
 
 
 def test_a_method_without_training_data_has_none(tmp_path: Path) -> None:

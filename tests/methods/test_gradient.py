@@ -1,13 +1,16 @@
+"""Weights that lower the trusted loss, against automatic differentiation through a whole step."""
+
 import copy
 
 import pytest
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.func import functional_call
 from torch.nn import functional
 
 from diw.errors import DIWWarning
 from diw.objective import Objective
+from tests.contract.cases import Case, batch, objective_of
 from tests.networks import samples
 
 DTYPE = torch.float64
@@ -157,3 +160,36 @@ def test_a_real_error_is_not_taken_for_a_missing_derivative() -> None:
     objective = Objective(model, "reweight", samples(10, seed=2, dtype=DTYPE))
     with pytest.raises(RuntimeError, match="out of memory"):
         objective.weigh(samples(24, seed=1, dtype=DTYPE))
+
+
+def test_mwnet_moves_down_the_trusted_loss_of_the_step_it_tries() -> None:
+    """The gradient that V receives, against automatic differentiation through the whole step."""
+    objective = objective_of(Case("mwnet", {"look_ahead": 0.3}), dtype=DTYPE)
+    method, network = objective.method, objective.network
+    before = {name: value.clone() for name, value in method.state_dict()["net"].items()}
+    data, (x_trusted, y_trusted) = batch(dtype=DTYPE), samples(20, seed=2, dtype=DTYPE)
+    objective(data)
+    after = method.state_dict()["net"]
+
+    def weight_of(theta: dict[str, Tensor], losses: Tensor) -> Tensor:
+        hidden = torch.relu(losses[:, None] @ theta["0.weight"].T + theta["0.bias"])
+        return torch.sigmoid(hidden @ theta["2.weight"].T + theta["2.bias"]).squeeze(1)
+
+    theta = {name: value.clone().requires_grad_() for name, value in before.items()}
+    parameters = {n: p.detach().clone().requires_grad_() for n, p in network.named_parameters()}
+    losses = functional.cross_entropy(
+        functional_call(network, parameters, (data.inputs,)), data.targets, reduction="none"
+    )
+    weighted = (weight_of(theta, losses.detach()) * losses).mean()
+    gradients = torch.autograd.grad(weighted, list(parameters.values()), create_graph=True)
+    moved = {n: p - 0.3 * g for (n, p), g in zip(parameters.items(), gradients, strict=True)}
+    trusted = functional.cross_entropy(functional_call(network, moved, (x_trusted,)), y_trusted)
+    expected = torch.autograd.grad(trusted, list(theta.values()))
+
+    reference = {name: nn.Parameter(value.clone()) for name, value in before.items()}
+    adam = torch.optim.Adam(reference.values(), lr=1e-3, weight_decay=1e-4)
+    for parameter, gradient in zip(reference.values(), expected, strict=True):
+        parameter.grad = gradient
+    adam.step()
+    for name, value in reference.items():
+        torch.testing.assert_close(after[name], value.detach(), rtol=1e-9, atol=1e-12)
