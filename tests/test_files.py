@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from diw.errors import DamageError
-from diw.files import append, replacing, unseal, write_sealed, write_text
+from diw.files import append, replacing, unseal, write_json, write_sealed, write_text
 
 
 @contextmanager
@@ -74,3 +74,36 @@ def test_a_sealed_file_shows_every_changed_or_missing_byte(tmp_path: Path) -> No
         for wrong in (bytes(flipped), stored[:place]):
             with pytest.raises(DamageError, match="sealed: is damaged"):
                 unseal(path, wrong)
+
+
+def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_text("old")
+    with pytest.raises(RuntimeError), replacing(path) as temporary:
+        temporary.write_text("half")
+        raise RuntimeError
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_pipe_is_written_to_and_a_link_is_followed(tmp_path: Path) -> None:
+    target, link, pipe = tmp_path / "target", tmp_path / "link", tmp_path / "pipe"
+    target.write_text("old")
+    link.symlink_to(target)
+    with replacing(link) as temporary:
+        temporary.write_text("new")
+    assert link.is_symlink()
+    assert target.read_text() == "new"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    with replacing(pipe) as temporary:
+        temporary.write_text("through")
+    assert os.read(reader, 99) == b"through"
+    assert pipe.is_fifo()
+    os.close(reader)
+
+
+def test_json_never_holds_nan(tmp_path: Path) -> None:
+    with pytest.raises(ValueError):
+        write_json(tmp_path / "x.json", {"a": float("nan")})
+    assert not list(tmp_path.iterdir())

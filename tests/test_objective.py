@@ -101,18 +101,6 @@ def test_clean_trains_on_the_trusted_samples_alone() -> None:
         Objective(model, "diw", trusted)(None)
 
 
-def test_weights_alone_for_a_risk_of_ones_own() -> None:
-    model = plain_network()
-    objective = Objective(model, "diw", samples(20))
-    objective.start_epoch(2)
-    inputs, targets = samples(16)
-    outputs = model(inputs)
-    weights = objective.weigh((inputs, targets), outputs=outputs)
-    assert weights.train.shape == (16,)
-    assert not weights.train.requires_grad
-    assert all(p.grad is None for p in model.parameters())
-
-
 def test_values_that_are_not_finite_say_what_to_do() -> None:
     model = plain_network()
     with torch.no_grad():
@@ -121,14 +109,13 @@ def test_values_that_are_not_finite_say_what_to_do() -> None:
         Objective(model, "diw", samples(20))(samples(16))
 
 
-@pytest.mark.parametrize("part", ["training", "trusted"])
-def test_inputs_that_are_not_finite_are_named_as_such(part: str) -> None:
-    (inputs, targets), (x_trusted, y_trusted) = samples(16), samples(20)
-    (inputs if part == "training" else x_trusted)[3, 1] = torch.nan
-    objective = Objective(plain_network(), "diw", (x_trusted, y_trusted))
+def test_trusted_inputs_that_are_not_finite_are_named() -> None:
+    inputs, targets = samples(20)
+    inputs[3, 1] = torch.nan
+    objective = Objective(plain_network(), "diw", (inputs, targets))
     objective.start_epoch(2)
-    with pytest.raises(RunError, match=rf"inputs of a {part} batch are NaN .* fill in or drop"):
-        objective((inputs, targets))
+    with pytest.raises(RunError, match=r"inputs of a trusted batch are NaN .* fill in or drop"):
+        objective(samples(16))
 
 
 def test_looking_after_the_hosts_forward_spares_its_graph() -> None:
@@ -166,18 +153,13 @@ def assert_weighted_by(objective, criterion, trusted_criterion) -> None:
     torch.testing.assert_close(result.loss, (expected * ours).mean(), rtol=1e-4, atol=1e-4)
 
 
-def test_the_trusted_batch_may_have_a_criterion_of_its_own() -> None:
+def test_criteria_by_keyword_or_in_a_task_of_trusted_samples_too() -> None:
     objective = Objective(
         plain_network(), "diw", samples(20), criterion=complementary, trusted_criterion=ordinary
     )
-    assert_weighted_by(objective, complementary, ordinary)
-
-
-def test_a_task_decides_the_data_and_the_criteria() -> None:
-    task = Objective(
-        plain_network(), "diw", samples(20), criterion=complementary, trusted_criterion=ordinary
-    ).task
-    assert_weighted_by(Objective(plain_network(), "diw", task), complementary, ordinary)
+    task = objective.task
+    for made in (objective, Objective(plain_network(), "diw", task)):
+        assert_weighted_by(made, complementary, ordinary)
     for name, value in (("criterion", ordinary), ("train", samples(5))):
         with pytest.raises(UsageError, match=f"^{name}: the task has it already"):
             Objective(plain_network(), "diw", task, **{name: value})
@@ -246,18 +228,25 @@ def test_a_step_is_what_a_method_sees() -> None:
     assert torch.equal(step.train_eval.losses, ordinary(seen(train[0]), train[1]))
 
 
-def test_the_hosts_wrapped_model_runs_the_training_forward() -> None:
+@pytest.mark.parametrize("method", ["diw", "diw2-f"])
+@pytest.mark.parametrize("at_the_start", [True, False])
+def test_the_hosts_wrapped_model_runs_the_training_forward(method, at_the_start) -> None:
     model = plain_network()
     calls = []
 
-    class Wrapper(nn.Module):
+    class DistributedDataParallel(nn.Module):  # known by its name, as torch's own is
+        def __init__(self):
+            super().__init__()
+            self.module = model
+
         def forward(self, x):
             calls.append(len(x))
-            return model(x)
+            return self.module(x)
 
-    objective = Objective(model, "diw", samples(20))
+    wrapped = DistributedDataParallel()
+    objective = Objective(wrapped if at_the_start else model, method, samples(20))
     objective.start_epoch(2)
-    objective(samples(16), model=Wrapper())
+    objective(samples(16), model=None if at_the_start else wrapped)
     assert calls == [16]
 
 
@@ -300,32 +289,6 @@ def test_inputs_by_name_are_the_same_as_by_place(method, mapping) -> None:
     torch.testing.assert_close(ours(named(train)).loss, theirs(doubled(train)).loss)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"reduction": "none"}, "reduction: must be"),
-        ({"probe": "maybe"}, "probe: must be"),
-        ({"method": "dwi"}, r"method: there is no 'dwi' \(did you mean diw\?\)"),
-        ({"trusted": None}, "trusted: give the trusted samples"),
-    ],
-)
-def test_bad_arguments(arguments, message) -> None:
-    with pytest.raises(UsageError, match=message):
-        Objective(**{"model": plain_network(), "method": "diw", "trusted": samples(5), **arguments})
-
-
-def test_a_criterion_that_averages_is_named() -> None:
-    objective = Objective(plain_network(), "uniform", samples(5), criterion=nn.CrossEntropyLoss())
-    with pytest.raises(UsageError, match=r'criterion: it must give one loss per sample.*"none"'):
-        objective(samples(16))
-
-
-@pytest.mark.parametrize("wrong", [[1.0, -1.0], [1.0, float("nan")], [[1.0], [1.0]]])
-def test_true_weights_are_checked(wrong) -> None:
-    with pytest.raises(UsageError, match=r"^true_weights: "):
-        Objective(plain_network(), "truth", samples(5), true_weights=wrong)
-
-
 def test_an_objective_can_be_pickled() -> None:
     objective = Objective(plain_network(), "diw", samples(20))
     again = pickle.loads(pickle.dumps(objective))
@@ -333,10 +296,28 @@ def test_an_objective_can_be_pickled() -> None:
     assert torch.equal(objective.weigh(batch).train, again.weigh(batch).train)
 
 
-def test_a_network_without_trainable_parameters_is_named() -> None:
-    model = plain_network().requires_grad_(False)
-    with pytest.raises(UsageError, match="every parameter is frozen"):
-        Objective(model, "reweight", samples(20))(samples(16))
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"reduction": "none"}, "^reduction: must be"),
+        ({"probe": "maybe"}, "^probe: must be"),
+        ({"method": "dwi"}, r"^method: there is no 'dwi' \(did you mean diw\?\)"),
+        ({"trusted": None}, "^trusted: give the trusted samples"),
+        ({"criterion": nn.CrossEntropyLoss()}, r'^criterion: .* one loss per sample.*"none"'),
+        ({"true_weights": [1.0, -1.0]}, "^true_weights: "),
+        ({"true_weights": [1.0, float("nan")]}, "^true_weights: "),
+        ({"true_weights": [[1.0], [1.0]]}, "^true_weights: "),
+        ({"pretrain": plain_network().state_dict()}, "^pretrain: give a function"),
+        (
+            {"model": plain_network().requires_grad_(False), "method": "reweight"},
+            "^model: every parameter is frozen",
+        ),
+    ],
+)
+def test_wrong_arguments_are_named(options, message) -> None:
+    arguments = {"model": plain_network(), "method": "uniform", "trusted": samples(5)} | options
+    with pytest.raises(UsageError, match=message):
+        Objective(**arguments)(samples(16))
 
 
 def test_bad_batch_and_epoch() -> None:
@@ -345,33 +326,6 @@ def test_bad_batch_and_epoch() -> None:
         objective(samples(16)[0])
     with pytest.raises(UsageError, match="epochs count from 1"):
         objective.start_epoch(0)
-
-
-def test_pretrain_is_a_function() -> None:
-    inputs, targets = torch.randn(8, 3), torch.zeros(8, dtype=torch.long)
-    network = torch.nn.Linear(3, 2)
-    with pytest.raises(UsageError, match="pretrain: give a function"):
-        diw.Objective(network, "siw-l", (inputs, targets), pretrain=network.state_dict())  # pyright: ignore[reportArgumentType]
-
-
-def test_a_wrapped_model_given_at_the_start_runs_the_training_forward() -> None:
-    model = plain_network()
-    calls = []
-
-    class DistributedDataParallel(nn.Module):  # known by its name, as torch's own is
-        def __init__(self, module):
-            super().__init__()
-            self.module = module
-
-        def forward(self, x):
-            calls.append(len(x))
-            return self.module(x)
-
-    for method in ("diw", "diw2-f"):
-        objective = Objective(DistributedDataParallel(model), method, samples(20))
-        objective.start_epoch(2)
-        objective(samples(16))
-    assert calls == [16, 16]
 
 
 def epochs_of(objective: Objective, batches: list[tuple[torch.Tensor, torch.Tensor]]) -> None:

@@ -1,51 +1,16 @@
 import json
-import os
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from diw.errors import UsageError
-from diw.files import replacing, write_json
 from diw.runs import Recipe, Run, RunSpec, Writer, find_runs, spec_hash
 
 
 def test_the_hash_is_of_the_content_not_of_its_order() -> None:
     assert spec_hash({"a": 1, "b": 2.5}) == spec_hash({"b": 2.5, "a": 1})
     assert spec_hash({"a": 1}) != spec_hash({"a": 2})
-
-
-def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
-    path = tmp_path / "file"
-    path.write_text("old")
-    with pytest.raises(RuntimeError), replacing(path) as temporary:
-        temporary.write_text("half")
-        raise RuntimeError
-    assert path.read_text() == "old"
-    assert list(tmp_path.iterdir()) == [path]
-
-
-def test_a_pipe_is_written_to_and_a_link_is_followed(tmp_path: Path) -> None:
-    target, link, pipe = tmp_path / "target", tmp_path / "link", tmp_path / "pipe"
-    target.write_text("old")
-    link.symlink_to(target)
-    with replacing(link) as temporary:
-        temporary.write_text("new")
-    assert link.is_symlink()
-    assert target.read_text() == "new"
-    os.mkfifo(pipe)
-    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
-    with replacing(pipe) as temporary:
-        temporary.write_text("through")
-    assert os.read(reader, 99) == b"through"
-    assert pipe.is_fifo()
-    os.close(reader)
-
-
-def test_json_never_holds_nan(tmp_path: Path) -> None:
-    with pytest.raises(ValueError):
-        write_json(tmp_path / "x.json", {"a": float("nan")})
-    assert not list(tmp_path.iterdir())
 
 
 def test_a_torn_line_is_not_an_epoch(tmp_path: Path) -> None:
