@@ -81,6 +81,27 @@ def test_rows_of_X_may_be_the_trusted_ones() -> None:
     assert np.array_equal(by_mask.trusted_, np.arange(40))
 
 
+def test_verified_rows_are_trusted_and_tell_how_many_labels_are_wrong() -> None:
+    X, y, true, wrong = noisy(rate=0.3)
+    verified = np.where(np.arange(400) % 4 == 0, true.astype(object), None)
+    model = DIWClassifier(steps=150, random_state=0).fit(X, y, verified=verified)
+    assert np.array_equal(model.trusted_, np.arange(0, 400, 4))
+    assert model.label_model_.share.low <= wrong.mean() <= model.label_model_.share.high
+    assert wrong[model.suspects_].mean() > 0.8
+    assert wrong[model.suspects_].sum() > 0.6 * wrong.sum()
+    assert set(model.suspects_).isdisjoint(model.trusted_)
+    assert model.score(X, true) > 0.85
+    mapped = {row: true[row] for row in range(0, 400, 4)}
+    same = clone(model).fit(X, y, verified=mapped)
+    assert np.array_equal(same.weights_, model.weights_)
+    corrected = np.where(np.arange(400) % 4 == 0, true, y)
+    trusted = clone(model).fit(X, corrected, trusted=np.arange(0, 400, 4))
+    assert np.array_equal(trusted.weights_, model.weights_)  # trained on right labels
+    search = GridSearchCV(DIWClassifier(**LIGHT), {"batch_size": [16]}, cv=2)
+    search.fit(X, y, verified=verified)  # split along with X
+    assert search.best_score_ > 0.5
+
+
 def test_without_trusted_samples_a_share_of_each_class_serves() -> None:
     X, y, _, _ = noisy(100)
     y = y.astype(object)
@@ -244,6 +265,9 @@ X, Y, _, _ = noisy(20)
         ({"module": lambda shape, num_classes: 3}, {"trusted": [0]}, "^module: it returned a int"),
         ({}, {"trusted": [99]}, r"^trusted: row numbers must lie in 0\.\.19"),
         ({}, {"trusted": "all"}, r"^trusted: give a mask \(20,\) or row numbers"),
+        ({}, {"verified": {0: "yes"}, "trusted": [1]}, "^verified: these rows are the trusted on"),
+        ({}, {"verified": {}}, "^verified: no row is verified"),
+        ({}, {"verified": {0: "maybe"}}, "^verified: row 0: no row is given as 'maybe'"),
         ({}, {"X_trusted": X}, "^X_trusted: give X_trusted and y_trusted together"),
         ({}, {"X_trusted": X[:, :2], "y_trusted": Y}, "^X_trusted: X has 2 features"),
         ({}, {"X_trusted": X, "y_trusted": Y[:3]}, r"^y_trusted: 20 trusted samples, but labels"),

@@ -29,9 +29,9 @@ from diw.auditing.shift_tests import (
     loss_test,
     outside_share,
 )
-from diw.labels import Evidence, LabelModel, Share, fit, verified_log_p
+from diw.labels import LabelModel, Share
 from diw.labels.crossfit import Embedding, cross_fit
-from diw.labels.evidence import draw_folds
+from diw.labels.fitting import judge_rows
 from diw.labels.transitions import Floats, Ints, Noise, estimate_noise
 
 if TYPE_CHECKING:
@@ -249,24 +249,12 @@ def _noise(model: LabelModel) -> Noise:
 
 def _verified_model(rows: Pooled, pairs: Ints, embedding: Embedding, seed: int) -> LabelModel:
     """The model of right labels by pairs of a given and a right label of the same row."""
-    n, k, given = rows.train, len(rows.classes), rows.labels[: rows.train]
+    n, given = rows.train, rows.labels[: rows.train]
     places, first = np.unique(pairs[:, 0], return_index=True)
     right = rows.labels[pairs[first, 1]]
-    components = embedding.components(rows.vectors[:n])
-    predicted = cross_fit(embedding.features(components), given, k, seed)
-    fold = draw_folds(len(places), seed)
-    return fit(
-        Evidence(
-            np.log(predicted),
-            given,
-            rows=places,
-            trusted=right,
-            drawn=None if rows.drawn is None else rows.drawn[first],
-            fold=fold,
-            log_v=verified_log_p(components, places, right, fold, k),
-        ),
-        seed=seed,
-    )
+    drawn = None if rows.drawn is None else rows.drawn[first]
+    k = len(rows.classes)
+    return judge_rows(rows.vectors[:n], embedding, given, places, right, k, seed, drawn)[0]
 
 
 def _remains(features: Floats, losses: Floats, m: int, seed: int) -> bool:

@@ -209,14 +209,14 @@ def second_opinion(
 
     fits = CrossFit(n, k, seed), CrossFit(n, k, seed)
     for part in parts:
-        for fit, features in zip(fits, designs(part), strict=True):
-            fit.add(part, features, labels[part], weights[part])
-    for fit in fits:
-        fit.solve(OPINION_RIDGE)
+        for one, features in zip(fits, designs(part), strict=True):
+            one.add(part, features, labels[part], weights[part])
+    for one in fits:
+        one.solve(OPINION_RIDGE)
     found, agreement = np.empty((2, n, k), np.float32), np.zeros(2)
     for part in parts:
-        for which, (fit, features) in enumerate(zip(fits, designs(part), strict=True)):
-            found[which, part] = fit.predict(part, features)
+        for which, (one, features) in enumerate(zip(fits, designs(part), strict=True)):
+            found[which, part] = one.predict(part, features)
             agreement[which] += intact[part] @ (found[which, part].argmax(1) == labels[part])
     best = int(agreement.argmax())
     return found[best], SHARES[best]

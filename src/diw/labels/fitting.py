@@ -12,9 +12,11 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import log_softmax
 
-from diw.labels.evidence import Evidence
+from diw.labels.crossfit import Embedding, cross_fit
+from diw.labels.evidence import Evidence, draw_folds
 from diw.labels.model import FLOOR, Coefficients, LabelModel, floored, parts, voices_of
 from diw.labels.share import Share, estimate_share
+from diw.labels.small import verified_log_p
 from diw.labels.transitions import TINY, Bools, Floats, Ints, estimate_noise, temperature
 from diw.labels.trusted import check_trusted
 
@@ -38,6 +40,37 @@ def fit(evidence: Evidence, *, seed: int = 0, share: bool = True) -> LabelModel:
     if evidence.rows is None:
         return _from_trusted_samples(evidence, seed)
     return _Fit.of(evidence, seed).model(share)
+
+
+def judge_rows(
+    vectors: Floats,
+    embedding: Embedding,
+    given: Ints,
+    rows: Ints,
+    right: Ints,
+    k: int,
+    seed: int,
+    drawn: Floats | None = None,
+) -> tuple[LabelModel, Floats]:
+    """The model of right labels by the quick classifier, and (n, k) P(right class) of each row.
+
+    Args:
+        vectors: (n, d) the rows.
+        embedding: Makes components and features of them.
+        given: (n,) the given labels.
+        rows: (m,) the verified rows.
+        right: (m,) their right labels.
+        k: Number of classes.
+        seed: Decides folds.
+        drawn: (m,) the probability with which each was drawn; see `Evidence`.
+    """
+    components = embedding.components(vectors)
+    log_p = np.log(cross_fit(embedding.features(components), given, k, seed))
+    fold = draw_folds(len(rows), seed)
+    log_v = verified_log_p(components, rows, right, fold, k)
+    evidence = Evidence(log_p, given, rows, right, drawn=drawn, fold=fold, log_v=log_v)
+    model = fit(evidence, seed=seed)
+    return model, model.posterior(log_p, given, log_v)
 
 
 @dataclass(frozen=True)
