@@ -74,6 +74,7 @@ ARRAYS = {
     "continuous labels": ({"X": X, "y": X[:, 0]}, "in row 0 is not a class"),
     "missing labels": ({"X": X, "y": np.where(Y, np.nan, 0)}, "label nan in row 1"),
     "empty labels": ({"X": X, "y": np.array(["a", ""] * 6)}, "the label in row 1 is missing"),
+    "half a character": ({"X": X, "y": np.array(["a", "\ud800"] * 6)}, "labels are no text"),
     "labels of dates": ({"X": X, "y": Y.astype("M8[D]")}, "labels must be numbers or text"),
     "one class": ({"X": X, "y": 0 * Y}, "at least 2 are needed"),
     "other names": ({"data": X, "target": Y}, "no array X in it (it holds: data, target)"),

@@ -178,6 +178,10 @@ def label_names(values: npt.NDArray[Any], source: str) -> list[str]:
         names = [str(value).strip() for value in values.tolist()]
         if "" in names:
             raise UsageError(f"{source}: the label in row {names.index('')} is missing")
+        try:
+            "".join(names).encode()
+        except UnicodeEncodeError:
+            raise UsageError(f"{source}: labels are no text, as one has half a character") from None
         return [plain_name(name) for name in names]
     raise UsageError(f"{source}: labels must be numbers or text, got {values.dtype}")
 

@@ -9,7 +9,7 @@ import unicodedata
 import zlib
 from collections import Counter
 from collections.abc import Generator, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TextIO, cast
@@ -168,13 +168,14 @@ def read_json_lines(path: Path, text_encoding: str | None = None) -> TableFile:
 
 
 def _object(line: str, path: Path, number: int) -> dict[str, Any]:
-    try:
-        found: Any = json.loads(line)
-    except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, dict):
+    found: Any = None
+    with suppress(ValueError, RecursionError):
+        found = json.loads(line, object_pairs_hook=tuple)
+    if not isinstance(found, tuple):
         raise UsageError(f"{path}: line {number} is no JSON object; write one a line")
-    return {plain(name): value for name, value in cast(dict[str, Any], found).items()}
+    pairs = [(plain(name), value) for name, value in cast(tuple[tuple[str, Any], ...], found)]
+    _refuse_twins([name for name, _ in pairs], f"{path}: line {number}")
+    return dict(pairs)
 
 
 def _word(value: Any, path: Path, number: int, name: str) -> str | None:
@@ -195,6 +196,8 @@ def _text(path: Path, text_encoding: str | None) -> Generator[Iterator[str]]:
         raise UsageError(
             f"encoding: there is no {text_encoding!r}; try latin-1 or cp1252"
         ) from None
+    except UnicodeEncodeError:
+        raise UsageError(f"{path}: holds half of a character (a lone \\ud8… or \\udc…)") from None
     except UnicodeError as error:
         hint = "" if text_encoding else "; if Excel or an old program wrote it: --encoding latin-1"
         at = f" at byte {error.start}" if isinstance(error, UnicodeDecodeError) else ""
@@ -251,9 +254,15 @@ def _read_lines(lines: Iterator[str], source: str) -> CsvFile:
 
 
 def plain(text: str) -> str:
-    """A cell without blanks around it, its accents in one form: é may be written in two ways."""
+    """A cell without blanks around it, its accents in one form: é may be written in two ways.
+
+    Half a character, as JSON may have one, is a `UnicodeEncodeError`: no file can hold it.
+    """
     text = text.strip()
-    return text if text.isascii() else unicodedata.normalize("NFC", text)
+    if text.isascii():
+        return text
+    text.encode()
+    return unicodedata.normalize("NFC", text)
 
 
 def _bounded(file: TextIO, source: str) -> Iterator[str]:
