@@ -7,6 +7,7 @@ from typing import Any, Literal, Self, TypedDict, Unpack
 import torch
 from torch import Tensor, nn
 
+from diw.brief import in_a_line
 from diw.config import DEFAULT_METHOD
 from diw.deprecated import Renamed, warn
 from diw.errors import UsageError
@@ -39,6 +40,8 @@ TRUSTED_BATCH = 256
 @dataclass(frozen=True)
 class Result:
     """What one call returns: back-propagate `loss`; the rest is for inspection."""
+
+    __repr__ = in_a_line
 
     loss: Tensor
     outputs: ModelOutput

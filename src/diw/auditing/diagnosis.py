@@ -29,6 +29,7 @@ from diw.auditing.shift_tests import (
     loss_test,
     outside_share,
 )
+from diw.brief import in_a_line
 from diw.labels import LabelModel, Share
 from diw.labels.crossfit import Embedding, cross_fit
 from diw.labels.fitting import judge_rows
@@ -74,6 +75,8 @@ class Diagnosis:
         verified: Of how many of these both labels are known; they tell how many labels are wrong.
         model: The model of right labels that is fitted on these; None where there are too few.
     """
+
+    __repr__ = in_a_line
 
     classes: tuple[str, ...]
     train: int

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from diw.auditing.samples import Located, Origin
+from diw.brief import in_a_line
 from diw.files import plain_text
 from diw.labels.model import LabelModel
 from diw.labels.share import Share
@@ -50,6 +51,8 @@ class Audit:
         flipped: (n,) bool, which labels are wrong, known for simulated noise; else None.
         origin: What the data are called and how a page shows them; None if only arrays were given.
     """
+
+    __repr__ = in_a_line
 
     labels: Ints
     suggested: Ints

@@ -13,6 +13,7 @@ from typing import Literal, final
 import torch
 from torch import Tensor
 
+from diw.brief import in_a_line
 from diw.data.checks import Note
 from diw.data.encoding import Encoding
 from diw.shifts.shift import Inputs
@@ -21,6 +22,8 @@ from diw.shifts.shift import Inputs
 @final
 class TensorInputs:
     """Rows in memory: uint8 images, scaled to [0, 1] when taken, or floats, unchanged."""
+
+    __repr__ = in_a_line
 
     def __init__(self, values: Tensor) -> None:
         """Hold `values` (n, *shape), uint8 or float32, images channels first."""
@@ -105,6 +108,8 @@ class Dataset:
         classes: The name of each class number.
     """
 
+    __repr__ = in_a_line
+
     inputs: Inputs
     targets: Tensor
     classes: tuple[str, ...]
@@ -167,6 +172,8 @@ class Bundle:
         clean: (n_train,) bool, rows whose labels are known to be right; None when nothing is known.
         encoding: How the files were read, so that later files are read the same way.
     """
+
+    __repr__ = in_a_line
 
     name: str
     kind: Literal["image", "table"]

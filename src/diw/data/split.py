@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from diw.brief import in_a_line
 from diw.data.dataset import Bundle, Dataset, JoinedInputs
 from diw.data.marks import Verified
 from diw.errors import UsageError
@@ -53,6 +54,8 @@ class Split:
         rows: (n_train,) int64, where the training rows stand in the data as read, trusted rows from
             a file of their own after the others.
     """
+
+    __repr__ = in_a_line
 
     train: Dataset
     trusted: Dataset

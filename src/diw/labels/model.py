@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import softmax
 
+from diw.brief import in_a_line
 from diw.errors import UsageError
 from diw.labels.share import Share
 from diw.labels.transitions import Bools, Floats, Ints
@@ -73,6 +74,8 @@ class LabelModel:
             often than others.
         notes: What a user should know, in a sentence each.
     """
+
+    __repr__ = in_a_line
 
     coefficients: Coefficients
     biases: Floats

@@ -20,6 +20,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from diw.brief import in_a_line
 from diw.matching.gram import (
     EPSILON,
     LOSS_RANK_CAP,
@@ -84,6 +85,8 @@ Map = Callable[..., Iterable[Any]]
 @dataclass(frozen=True)
 class BlockMatch:
     """What is known of a match of blocks; the weights are where the blocks put them."""
+
+    __repr__ = in_a_line
 
     rows: int
     status: str

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from diw.alerts import warn
+from diw.brief import in_a_line
 from diw.errors import MatchingError
 from diw.matching.gram import EPSILON, Factor, FloatArray, Gram, clip, magnitude
 from diw.matching.problem import Problem
@@ -27,6 +28,8 @@ class Match:
     The numbers are those of the float64 solution, whatever the precision of
     `weights`. With multipliers λ of the mean, s ≥ 0 of w ≥ 0 and t ≥ 0 of w ≤ B:
     """
+
+    __repr__ = in_a_line
 
     weights: Values
     """(n,) the weights, of the kind, precision and device of the training values."""

@@ -9,6 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from diw.brief import in_a_line
 from diw.deprecated import Renamed
 from diw.errors import UsageError
 
@@ -33,6 +34,8 @@ class Batch:
     where the loader does not say which samples it drew. Where each token counts as a
     sample, `tokens` (sequences, length) marks those that do, and `targets` (n,) are theirs.
     """
+
+    __repr__ = in_a_line
 
     inputs: ModelInputs
     targets: Tensor | None
@@ -136,6 +139,8 @@ class Weights:
         recorded: (n,) what the samples are worth, where `train` leaves some out of this step.
         normalise: Whether the objective brings `train` to mean one.
     """
+
+    __repr__ = in_a_line
 
     train: Tensor | None
     targets: Tensor | None = None

@@ -14,6 +14,7 @@ from torch import Tensor
 from torch.utils.data import DataLoader, Dataset, IterableDataset
 from torch.utils.data import default_collate as collated  # pyright: ignore[reportUnknownVariableType]
 
+from diw.brief import in_a_line
 from diw.errors import UsageError
 from diw.seeding import torch_generator
 from diw.step.batch import Batch, ModelInputs, each_tensor, first_tensor, label_key
@@ -131,6 +132,8 @@ class IndexedDataset(Dataset[Any]):
     Example:
         >>> loader = DataLoader(diw.IndexedDataset(dataset), batch_size=256, shuffle=True)
     """
+
+    __repr__ = in_a_line
 
     def __init__(self, dataset: Any):
         """Add the index to the samples of `dataset`, which are tuples or mappings."""
