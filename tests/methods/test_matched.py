@@ -224,7 +224,7 @@ def test_momentum_needs_the_samples_places() -> None:
 @pytest.mark.parametrize(
     ("method", "fields", "message"),
     [
-        ("diw", {"momentum": 1.0}, r"diw.momentum: must be in \[0, 1\), not 1.0"),
+        ("diw", {"momentum": 1.0}, r"diw.momentum: must be in \[0, 1\), and is 1.0"),
         ("diw", {"noise": -0.1}, "diw.noise: must not be negative"),
         ("diw", {"warmup": -1}, "diw.warmup: must not be negative"),
         ("diw", {"warmup_steps": -1}, "diw.warmup_steps: must not be negative"),

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from diw.errors import UsageError
+from diw.errors import check_fields
 from diw.matching.gram import FloatArray, clip, gram_of
 from diw.matching.match import into_band, like
 from diw.matching.problem import Problem, make_problem
@@ -44,8 +44,8 @@ class Adiw(LossValues, Trained, EachBatch):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.steps < 1 or not self.rate > 0:
-            raise UsageError(f"{self.name}.steps and rate: must be positive")
+        check_fields(self, "steps", least=1, of=self.name)
+        check_fields(self, "rate", positive=True, of=self.name)
 
     def match(self, step: Step) -> tuple[Tensor, dict[str, float]]:
         """The weights (n,) after this visit's steps; they are kept for the next."""

@@ -6,7 +6,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from diw.errors import UsageError
+from diw.errors import check_fields
 from diw.methods.base import Method, Need
 from diw.step.batch import Batch, Criterion, Outputs, Weights
 from diw.step.criteria import logits_of
@@ -39,10 +39,8 @@ class Elr(Method):
     _averages: Tensor = field(default_factory=lambda: torch.empty(0, 0), init=False, repr=False)
 
     def __post_init__(self) -> None:
-        if not self.strength >= 0:
-            raise UsageError(f"elr.strength: must not be negative, and is {self.strength}")
-        if not 0 <= self.memory < 1:
-            raise UsageError(f"elr.memory: must be in [0, 1), and is {self.memory}")
+        check_fields(self, "strength", least=0, of=self.name)
+        check_fields(self, "memory", least=0, below=1, of=self.name)
 
     def weigh(self, step: Step) -> Weights:
         """Ones, (n,), after the averages of the batch have moved; they start from zero."""

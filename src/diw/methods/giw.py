@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from diw.errors import UsageError
+from diw.errors import UsageError, check_fields
 from diw.matching import OneClass
 from diw.methods.base import Need, State, Task, normalised
 from diw.methods.by_class import class_labels
@@ -57,8 +57,7 @@ class Giw(LossValues, PretrainedStart, EachBatch):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not 0 < self.outside < 1:
-            raise UsageError(f"{self.name}.outside: must be in (0, 1), and is {self.outside}")
+        check_fields(self, "outside", positive=True, below=1, of=self.name)
 
     def begin(self, task: Task) -> State | None:
         """Pretrain, split the trusted samples, and hand over the parameters to start from."""

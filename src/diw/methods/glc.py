@@ -13,9 +13,8 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
-from diw.errors import UsageError
+from diw.errors import UsageError, check_fields
 from diw.methods.base import Method, Need, State, Task, check_labels
-from diw.methods.matched import check_pretraining
 from diw.step.batch import Batch, Criterion, Outputs, Weights
 from diw.step.criteria import logits_of
 from diw.step.look import outputs_in_pieces, unwrap
@@ -76,7 +75,7 @@ class FromTransitions(Method):
     )
 
     def __post_init__(self) -> None:
-        check_pretraining(self.pretraining, self.name)
+        check_fields(self, "pretraining", least=1, of=self.name)
 
     def prepare(self, task: Task) -> State | None:
         """Train a network on the given labels and estimate C with it."""

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from diw.alerts import warn
-from diw.errors import UsageError
+from diw.errors import check_fields
 from diw.methods.base import Method, Need
 from diw.step.batch import Weights
 from diw.step.step import Step
@@ -82,9 +82,7 @@ class MwNet(Method):
     _adam: torch.optim.Optimizer = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        for name in ("look_ahead", "hidden", "lr"):
-            if not getattr(self, name) > 0:
-                raise UsageError(f"mwnet.{name}: must be positive, and is {getattr(self, name)}")
+        check_fields(self, "look_ahead", "hidden", "lr", positive=True, of=self.name)
         with torch.random.fork_rng(devices=()):  # pyright: ignore[reportUnknownMemberType]
             torch.default_generator.manual_seed(0)
             layers = nn.Linear(1, self.hidden), nn.ReLU(), nn.Linear(self.hidden, 1), nn.Sigmoid()

@@ -20,7 +20,7 @@ import torch
 from torch import Tensor, nn
 
 from diw.config import LATER
-from diw.errors import RunError, UsageError
+from diw.errors import RunError, UsageError, check_fields
 from diw.matching import Match, MatchOptions, kmm_batch
 from diw.methods.base import Method, Need, State, Task, normalised, refuse_wrong_inputs
 from diw.methods.by_class import Classwise, share_at_bound
@@ -234,7 +234,7 @@ class Pretrained(Matching):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_pretraining(self.pretraining, self.name)
+        check_fields(self, "pretraining", least=1, of=self.name)
 
     def estimator(self, task: Task) -> nn.Module:
         """The pretrained network."""
@@ -311,13 +311,8 @@ class EachBatch(Matching):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not 0 <= self.momentum < 1:
-            raise UsageError(f"{self.name}.momentum: must be in [0, 1), not {self.momentum}")
-        for name in ("noise", "warmup", "warmup_steps"):
-            if getattr(self, name) < 0:
-                raise UsageError(
-                    f"{self.name}.{name}: must not be negative, and is {getattr(self, name)}"
-                )
+        check_fields(self, "momentum", least=0, below=1, of=self.name)
+        check_fields(self, "noise", "warmup", "warmup_steps", least=0, of=self.name)
 
     def prepare(self, task: Task) -> State | None:
         """Count the classes, if each is matched alone, and get the network ready."""
@@ -389,9 +384,3 @@ class EachBatch(Matching):
         """Take over what `state_dict` gave."""
         kept = state["classwise"]
         self._classwise = None if kept is None else Classwise.from_state_dict(kept, self.name)
-
-
-def check_pretraining(epochs: int, method: str) -> None:
-    """Refuse a pretraining of no epochs."""
-    if epochs < 1:
-        raise UsageError(f"{method}.pretraining: must be at least 1, and is {epochs}")

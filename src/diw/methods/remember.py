@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from diw.alerts import warn
-from diw.errors import RunError, UsageError
+from diw.errors import RunError, check_fields
 from diw.labels.running import VISITS, Running
 from diw.labels.transitions import Floats, information, sharpened
 from diw.methods.base import Method, State, Task, check_labels, refuse_wrong_inputs
@@ -84,14 +84,9 @@ class Remember(Method):
     _classless: Method | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        least = {"warmup_steps": 0, "folds": 1, "block": 1, "every": 1, "bound": 1}
-        for name, value in least.items():
-            if not getattr(self, name) >= value:
-                raise UsageError(
-                    f"{self.name}.{name}: must be at least {value}, and is {getattr(self, name)}"
-                )
-        if not self.power > 0:
-            raise UsageError(f"{self.name}.power: must be positive, and is {self.power}")
+        check_fields(self, "warmup_steps", least=0, of=self.name)
+        check_fields(self, "folds", "block", "every", "bound", least=1, of=self.name)
+        check_fields(self, "power", positive=True, of=self.name)
 
     def adapt(self, horizon: Horizon) -> None:
         """Warm up for a tenth of a short training."""

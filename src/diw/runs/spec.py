@@ -15,7 +15,7 @@ from types import UnionType
 from typing import TYPE_CHECKING, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from diw.config import DEFAULT_METHOD, LATER, field_values
-from diw.errors import UsageError
+from diw.errors import UsageError, check_fields
 
 if TYPE_CHECKING:
     from diw.runs.run import Run
@@ -71,17 +71,10 @@ class Recipe:
     """How trusted batches are drawn: in passes over the trusted set, or each afresh from all."""
 
     def __post_init__(self) -> None:
-        for name in ("epochs", "batch_size", "trusted_batch_size"):
-            if getattr(self, name) < 1:
-                raise UsageError(f"{name}: must be at least 1, and is {getattr(self, name)}")
-        if not 0 < self.lr < float("inf"):
-            raise UsageError(f"lr: must be positive and finite, and is {self.lr}")
-        for name in ("momentum", "weight_decay", "ramp"):
-            if not getattr(self, name) >= 0:
-                raise UsageError(f"{name}: must not be negative, and is {getattr(self, name)}")
-        for name in ("passes", "patience"):
-            if getattr(self, name) is not None and getattr(self, name) < 1:
-                raise UsageError(f"{name}: must be at least 1, and is {getattr(self, name)}")
+        counts = "epochs", "batch_size", "trusted_batch_size", "passes", "patience"
+        check_fields(self, *counts, least=1)
+        check_fields(self, "lr", positive=True)
+        check_fields(self, "momentum", "weight_decay", "ramp", least=0)
         if self.optimizer not in ("sgd", "adam", "adamw"):
             raise UsageError(f"optimizer: choose sgd, adam or adamw, not {self.optimizer!r}")
         if self.reduction not in ("mean", "sum"):

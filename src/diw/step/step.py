@@ -18,7 +18,7 @@ from torch.autograd import forward_ad
 from torch.func import functional_call
 
 from diw.deprecated import Renamed
-from diw.errors import UsageError
+from diw.errors import UsageError, check_fields
 from diw.seeding import numpy_generator
 from diw.step.batch import (
     Batch,
@@ -52,9 +52,7 @@ class Horizon:
     batch_size: int | None = None
 
     def __post_init__(self) -> None:
-        for name, value in vars(self).items():
-            if value is not None and value < 1:
-                raise UsageError(f"{name}: must be at least 1, and is {value}")
+        check_fields(self, "steps", "steps_per_pass", "batch_size", least=1)
 
 
 @dataclass(frozen=True)
