@@ -60,10 +60,7 @@ class Matching(Method):
             MatchOptions(gamma=self.gamma, bound=self.bound, slack=self.slack, ridge=self.ridge)
         except ValueError as error:
             raise UsageError(f"{self.name}.{error}") from None
-        if self.bound < 1:
-            raise UsageError(
-                f"{self.name}.bound: must be at least 1, the mean weight, and is {self.bound}"
-            )
+        check_fields(self, "bound", least=1, of=self.name)
         if self.solver not in self.solvers:
             raise UsageError(
                 f"{self.name}.solver: choose {', '.join(self.solvers)}, not {self.solver!r}"
