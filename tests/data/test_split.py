@@ -7,6 +7,7 @@ from diw.data.dataset import TensorInputs
 from diw.data.marks import Verified
 from diw.data.split import make_split, parse_trusted, stratified
 from diw.errors import UsageError
+from diw.shifts import parse_shift
 
 
 def dataset(n: int, k: int = 4, seed: int = 0) -> Dataset:
@@ -42,6 +43,23 @@ def test_trusted_rows_are_in_training_with_clean_labels():
     assert torch.equal(split.flipped, split.train.targets != split.true_labels)
     assert split.facts["trusted_in_train"] is True
     assert split.facts["trusted_rows"] == 100
+
+
+@pytest.mark.parametrize("kind", [bool, int, np.uint8, float])
+def test_truth_values_and_zeros_and_ones_are_a_mask(kind):
+    """They were once the row numbers 0 and 1."""
+    rows = [3, 17, 40, 50]
+    mask = np.isin(np.arange(400), rows).astype(kind)
+    if kind is float:
+        with pytest.raises(UsageError, match=r"trusted: give a mask \(400,\) or row numbers"):
+            make_split(bundle(), trusted=mask, seed=0)
+        return
+    for given in (mask, rows[::-1]):
+        assert identity(make_split(bundle(), trusted=given, seed=0).trusted) == rows
+    noisy = parse_shift("symmetric:0.9")
+    labels = np.arange(400) % 4
+    kept = noisy.apply(labels, 4, 0, protected=mask).targets
+    assert np.array_equal(kept, noisy.apply(labels, 4, 0, protected=rows).targets)
 
 
 def test_trusted_labels_can_be_made_wrong_wherever_they_are_used():

@@ -20,7 +20,7 @@ from diw.data.marks import Verified
 from diw.errors import UsageError
 from diw.seeding import numpy_generator
 from diw.shifts import Shift, parse_shift
-from diw.shifts.shift import Ints
+from diw.shifts.shift import Ints, row_numbers
 
 SIMULATED = "shift: is simulated on labels that are right; leave it out where rows are verified"
 HELD_OUT = 0.3
@@ -241,11 +241,9 @@ def _choose_trusted(
         return pool, np.arange(len(train), len(pool))
     if isinstance(trusted, (int, str)):
         return train, _draw(trusted, _clean_rows(bundle, simulated), train, seed)
-    rows = np.unique(np.asarray(trusted, np.int64))
+    rows = np.unique(row_numbers("trusted", np.asarray(trusted), len(train)))
     if not len(rows):
         raise UsageError("trusted: no rows given")
-    if rows[0] < 0 or rows[-1] >= len(train):
-        raise UsageError(f"trusted: row numbers must lie in 0..{len(train) - 1}")
     return train, rows
 
 

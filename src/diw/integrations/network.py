@@ -24,6 +24,7 @@ from diw.models import make_model
 from diw.objective import Objective
 from diw.runs import Recipe
 from diw.seeding import derive
+from diw.shifts.shift import row_numbers
 from diw.step.batch import first_tensor
 from diw.step.criteria import logits_of
 from diw.step.rows import TensorRows
@@ -126,7 +127,9 @@ class NetworkLearner(BaseEstimator):
             targets = np.concatenate([targets, self._encode_targets(y_more, fit=False)])
             chosen = np.arange(n, len(inputs))
         elif trusted is not None:
-            chosen = _row_numbers(trusted, n)
+            chosen = row_numbers("trusted", trusted, n)
+            if not len(chosen):
+                raise UsageError("trusted: give at least one row")
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         if chosen is None:
             chosen = self._hold_out(targets, seed)
@@ -348,18 +351,6 @@ class NetworkLearner(BaseEstimator):
     def _hold_out(self, targets: NDArray[Any], seed: int) -> NDArray[np.int64]:
         """Rows to take for trusted, where none are given."""
         raise NotImplementedError
-
-
-def _row_numbers(trusted: Any, n: int) -> NDArray[np.int64]:
-    """Row numbers from row numbers or a mask: n truth values, or n zeros and ones."""
-    values = np.asarray(trusted)
-    if values.shape == (n,) and values.dtype.kind in "biu" and np.isin(values, (0, 1)).all():
-        values = np.flatnonzero(values)
-    if values.ndim != 1 or values.dtype.kind not in "iu" or not len(values):
-        raise UsageError(f"trusted: give a mask ({n},) or row numbers, at least one row")
-    if values.min() < -n or values.max() >= n:
-        raise UsageError(f"trusted: row numbers must lie in 0..{n - 1}")
-    return values.astype(np.int64) % n
 
 
 def _make_module(module: Module, shape: tuple[int, ...], outputs: int) -> nn.Module:

@@ -69,6 +69,24 @@ def read_in_chunks(inputs: Inputs) -> Iterator[Floats]:
         yield read_rows(inputs, np.arange(start, min(start + size, len(inputs))))
 
 
+def row_numbers(name: str, given: npt.ArrayLike, n: int) -> Ints:
+    """Row numbers (m,) from themselves or from a mask: n truth values, or n zeros and ones.
+
+    Args:
+        name: The argument they were given as, for messages.
+        given: Row numbers (m,) in any order, or a mask (n,).
+        n: How many rows there are.
+    """
+    values = np.asarray(given)
+    if values.shape == (n,) and values.dtype.kind in "biu" and np.isin(values, (0, 1)).all():
+        return np.flatnonzero(values)
+    if values.ndim != 1 or (len(values) and values.dtype.kind not in "iu"):
+        raise UsageError(f"{name}: give a mask ({n},) or row numbers")
+    if len(values) and not 0 <= values.min() <= values.max() < n:
+        raise UsageError(f"{name}: row numbers must lie in 0..{n - 1}")
+    return values.astype(np.int64)
+
+
 @dataclass
 class Passage:
     """The state of a data set between two stages.
@@ -228,7 +246,7 @@ class Shift:
             targets: (n,) clean labels in [0, num_classes).
             num_classes: k.
             seed: Determines every draw; protecting rows does not change the draws of others.
-            protected: Row numbers or an (n,) mask of rows that keep their label and are kept.
+            protected: Rows that keep their label and are kept, see `row_numbers`.
             inputs: Needed by shifts that depend on them: covariate, region, instance, annotator.
         """
         labels = np.asarray(targets, np.int64)
@@ -236,10 +254,11 @@ class Shift:
             len(labels) and not 0 <= labels.min() <= labels.max() < num_classes
         ):
             raise ValueError(f"targets: expected (n,) labels in 0..{num_classes - 1}")
+        chosen = row_numbers("protected", () if protected is None else protected, len(labels))
         passage = Passage(
             original=labels,
             num_classes=num_classes,
-            protected=_mask(protected, len(labels)),
+            protected=np.isin(np.arange(len(labels)), chosen),
             inputs=inputs,
             keep=np.arange(len(labels)),
             targets=labels.copy(),
@@ -282,18 +301,3 @@ def _true_weights(passage: Passage, true: Ints, intact: Bools) -> Floats | None:
     weights = np.divide(1.0, arrives, out=np.zeros(len(true)), where=intact)
     total = float(weights.sum())
     return weights * (len(weights) / total) if total > 0 else None
-
-
-def _mask(protected: npt.ArrayLike | None, n: int) -> Bools:
-    """Row numbers or a mask, as a mask."""
-    mask = np.zeros(n, np.bool_)
-    if protected is None:
-        return mask
-    given = np.asarray(protected)
-    if given.dtype == np.bool_ and given.shape == (n,):
-        return given.astype(np.bool_)
-    rows: Ints = given.astype(np.int64)
-    if rows.size and not 0 <= rows.min() <= rows.max() < n:
-        raise ValueError(f"protected: row numbers must lie in 0..{n - 1}")
-    mask[rows] = True
-    return mask
