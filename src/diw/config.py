@@ -1,14 +1,18 @@
-"""What the whole package agrees on and specs rely on: defaults, words of specs, help of fields.
+"""What the whole package agrees on and specs rely on: defaults, words of specs, checks and help of
+fields.
 
 A spec is hashed, and the hash names its run. So a spec keeps the fields and the words that it was
 written with, also where the code has dropped or renamed them since: here one becomes the other.
 """
 
 import inspect
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
+
+from diw.errors import UsageError
 
 DEFAULT_METHOD = "remember"
 """What commands, objectives and adapters use where no method is named."""
@@ -37,6 +41,37 @@ def field_values(values: Any) -> dict[str, Any]:
             words = entry.metadata.get("written")
             said[entry.name] = words.get(value, value) if words else value
     return said
+
+
+def check_fields(
+    owner: Any,
+    *names: str,
+    of: str = "",
+    least: float = 0,
+    positive: bool = False,
+    below: float = math.inf,
+) -> None:
+    """Refuse a number among the fields of an object that is out of range or NaN, by its name.
+
+    Args:
+        owner: Whose fields they are.
+        names: Fields that hold a number, or None.
+        of: What the fields are said to belong to, such as the name of a method.
+        least: The smallest number that is allowed.
+        positive: Whether zero, and what is less, is not.
+        below: What all numbers are smaller than.
+    """
+    if below < math.inf:
+        words = f"be in {'(' if positive else '['}{least:g}, {below:g})"
+    elif positive:
+        words = "be positive and finite"
+    else:
+        words = f"be at least {least:g}" if least else "not be negative"
+    for name in names:
+        value = getattr(owner, name)
+        if value is None or ((value > 0 if positive else value >= least) and value < below):
+            continue
+        raise UsageError(f"{of}.{name}".lstrip(".") + f": must {words}, and is {value}")
 
 
 def help_of(kind: type) -> dict[str, str]:

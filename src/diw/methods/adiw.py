@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from diw.errors import check_fields
+from diw.config import check_fields
 from diw.matching.gram import FloatArray, clip, gram_of
 from diw.matching.match import into_band, like
 from diw.matching.problem import Problem, make_problem

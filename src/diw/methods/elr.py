@@ -6,7 +6,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from diw.errors import check_fields
+from diw.config import check_fields
 from diw.methods.base import Method, Need
 from diw.step.batch import Batch, Criterion, Outputs, Weights
 from diw.step.criteria import logits_of

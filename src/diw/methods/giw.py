@@ -9,7 +9,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from diw.errors import UsageError, check_fields
+from diw.config import check_fields
+from diw.errors import UsageError
 from diw.matching import OneClass
 from diw.methods.base import Need, State, Task, normalised
 from diw.methods.by_class import class_labels

@@ -13,7 +13,8 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
-from diw.errors import UsageError, check_fields
+from diw.config import check_fields
+from diw.errors import UsageError
 from diw.methods.base import Method, Need, State, Task, check_labels
 from diw.step.batch import Batch, Criterion, Outputs, Weights
 from diw.step.criteria import logits_of

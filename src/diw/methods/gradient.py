@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from diw.alerts import warn
-from diw.errors import check_fields
+from diw.config import check_fields
 from diw.methods.base import Method, Need
 from diw.step.batch import Weights
 from diw.step.step import Step

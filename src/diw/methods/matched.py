@@ -19,8 +19,8 @@ from typing import Any, ClassVar, cast
 import torch
 from torch import Tensor, nn
 
-from diw.config import LATER
-from diw.errors import RunError, UsageError, check_fields
+from diw.config import LATER, check_fields
+from diw.errors import RunError, UsageError
 from diw.matching import Match, MatchOptions, kmm_batch
 from diw.methods.base import Method, Need, State, Task, normalised, refuse_wrong_inputs
 from diw.methods.by_class import Classwise, share_at_bound

@@ -30,7 +30,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from diw.alerts import warn
-from diw.errors import RunError, check_fields
+from diw.config import check_fields
+from diw.errors import RunError
 from diw.labels.running import VISITS, Running
 from diw.labels.transitions import Floats, information, sharpened
 from diw.methods.base import Method, State, Task, check_labels, refuse_wrong_inputs

@@ -14,8 +14,8 @@ from pathlib import Path
 from types import UnionType
 from typing import TYPE_CHECKING, Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from diw.config import DEFAULT_METHOD, LATER, field_values
-from diw.errors import UsageError, check_fields
+from diw.config import DEFAULT_METHOD, LATER, check_fields, field_values
+from diw.errors import UsageError
 
 if TYPE_CHECKING:
     from diw.runs.run import Run

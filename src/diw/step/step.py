@@ -17,8 +17,9 @@ from torch import Tensor, nn
 from torch.autograd import forward_ad
 from torch.func import functional_call
 
+from diw.config import check_fields
 from diw.deprecated import Renamed
-from diw.errors import UsageError, check_fields
+from diw.errors import UsageError
 from diw.seeding import numpy_generator
 from diw.step.batch import (
     Batch,
