@@ -7,7 +7,6 @@ import torch
 from diw.data import load
 from diw.data.arrays import MappedInputs
 from diw.data.split import make_split
-from diw.errors import UsageError
 
 
 @pytest.fixture
@@ -96,33 +95,3 @@ def test_float_images_are_taken_as_they_are_and_a_note_says_so(tmp_path, rng):
     bundle = load(tmp_path / "a.npz")
     np.testing.assert_allclose(everything(bundle.train)[0], images, atol=1e-6)
     assert "taken as they are" in str(bundle.notes[0])
-
-
-WRONG_ARRAYS = {
-    "nan": ({"X": np.array([[1.0, np.nan], [1, 2]]), "y": [0, 1]}, "row 0, column 1"),
-    "infinite": ({"X": np.array([[1.0, 2], [1, -np.inf]]), "y": [0, 1]}, "row 1, column 1"),
-    "rows": ({"X": np.zeros((3, 2)), "y": [0, 1]}, "X has 3 rows, its labels have shape"),
-    "shape": ({"X": np.zeros(3), "y": [0, 1, 0]}, "got shape"),
-    "empty": ({"X": np.zeros((0, 3)), "y": []}, "got shape"),
-    "text": ({"X": np.array([["a"], ["b"]]), "y": [0, 1]}, "must hold numbers"),
-    "no X": ({"Z": np.zeros((2, 2)), "y": [0, 1]}, "no array X"),
-    "no y": ({"X": np.zeros((2, 2))}, "no labels found"),
-    "one class": ({"X": np.zeros((2, 2)), "y": [1, 1]}, "at least 2"),
-    "halves": ({"X": np.zeros((2, 2)), "y": [0.5, 1]}, "0.5 in row 0 is not a class"),
-    "a key": ({"X": np.zeros((50, 2)), "y": np.arange(50)}, "is this the label"),
-    "objects": ({"X": np.array([[1, None]]), "y": [0]}, "never unpickled"),
-    "clean": ({"X": np.zeros((2, 2)), "y": [0, 1], "clean": [0, 7]}, "true or false"),
-    "wide": ({"X": np.full((2, 4, 4), 300), "y": [0, 1]}, "0..255"),
-    "huge": ({"X": np.full((2, 4), 1e200), "y": [0, 1]}, "beyond"),
-    "blank": ({"X": np.zeros((2, 2)), "y": ["a", " "]}, "row 1 is missing"),
-}
-
-
-@pytest.mark.parametrize("name", WRONG_ARRAYS)
-def test_wrong_arrays_get_one_line_with_the_file_and_the_place(tmp_path, name):
-    arrays, message = WRONG_ARRAYS[name]
-    np.savez(tmp_path / "a.npz", **arrays)
-    with pytest.raises(UsageError, match=message) as error:
-        load(tmp_path / "a.npz")
-    assert "a.npz" in str(error.value)
-    assert "\n" not in str(error.value)

@@ -54,17 +54,10 @@ def test_images_of_several_sizes_are_resized_and_a_note_says_so(tmp_path):
     assert "2 different sizes are resized to 64 x 64" in str(bundle.notes[0])
 
 
-def test_broken_images_are_named(tmp_path):
-    write_images(tmp_path, {"a/1.png": (30, 30), "b/1.png": (30, 30)})
-    whole = (tmp_path / "b" / "1.png").read_bytes()
-    (tmp_path / "b" / "1.png").write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(UsageError, match=r"b.1\.png: cannot be decoded"):
-        everything(load(tmp_path).train)
-    (tmp_path / "b" / "1.png").write_bytes(b"no image")
-    with pytest.raises(UsageError, match=r"b.1\.png: not an image"):
-        load(tmp_path)
-    (tmp_path / "b" / "1.png").unlink()
-    with pytest.raises(UsageError, match="holds no images"):
+def test_a_class_without_images_is_named(tmp_path):
+    write_images(tmp_path, {"a/1.png": (30, 30)})
+    (tmp_path / "b").mkdir()
+    with pytest.raises(UsageError, match="b: holds no images"):
         load(tmp_path)
 
 

@@ -55,7 +55,10 @@ ARRAYS = {
     "floats beyond": ({"X": BYTES * 1.0, "y": Y}, BYTES[:, None] * 1.0),
     "16 bits": ({"X": BYTES.astype("u2") * 257, "y": Y}, "must lie in 0..255, found"),
     "signed pictures": ({"X": BYTES.astype("i2") - 99, "y": Y}, "must lie in 0..255, found -99"),
-    "not a number": ({"X": np.where(X > 1, np.nan, X), "y": Y}, "X is not finite in row"),
+    "not a number": (
+        {"X": np.where(X > 1, np.nan, X), "y": Y},
+        "X is not finite in row 2, column 0",
+    ),
     "infinite": ({"X": np.where(X > 1, np.inf, X), "y": Y}, "X is not finite in row"),
     "too large": ({"X": X * 1e200, "y": Y}, "X holds numbers beyond 1e+150"),
     "complex": ({"X": X * 1j, "y": Y}, "X must hold numbers, got complex128"),
@@ -76,6 +79,12 @@ ARRAYS = {
     "empty labels": ({"X": X, "y": np.array(["a", ""] * 6)}, "the label in row 1 is missing"),
     "half a character": ({"X": X, "y": np.array(["a", "\ud800"] * 6)}, "labels are no text"),
     "labels of dates": ({"X": X, "y": Y.astype("M8[D]")}, "labels must be numbers or text"),
+    "a key for the label": (
+        {"X": np.zeros((50, 2)), "y": np.arange(50)},
+        "50 different labels in 50 rows; is this the label?",
+    ),
+    "blank labels": ({"X": X, "y": np.array(["a", " "] * 6)}, "the label in row 1 is missing"),
+    "no labels": ({"X": X}, "no labels found"),
     "one class": ({"X": X, "y": 0 * Y}, "at least 2 are needed"),
     "other names": ({"data": X, "target": Y}, "no array X in it (it holds: data, target)"),
     "SciPy's sparse": (

@@ -7,6 +7,7 @@ import re
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
@@ -181,6 +182,10 @@ FILES = {
     "nothing": (b"", "the first line must name the columns"),
     "a header alone": (b"x,word,label\n", "no rows below the header"),
     "an open quote": (b'x,word,label\n"1.5,red,yes\n', "not a CSV file"),
+    "no label": (b"a,b\n1,2\n", "say which column is the label; columns are a, b"),
+    "no features": (b"label\nx\ny\n", "no column besides the label"),
+    "infinite": (b"x,label\n1,a\ninf,b\n", "inf in row 1 of column 'x' is too large"),
+    "clean of words": (b"x,label,clean\n1,a,1\n2,b,maybe\n", "'clean' must hold 1 or 0"),
     "one class": (b"x,label\n1,a\n2,a\n", "at least 2 are needed"),
     "missing labels": (b"x,label\n1,a\n2,NA\n3,b\n", "the label in row 1 is missing"),
     "labels of Excel": (b"x,label\n1,a\n2,#N/A\n3,b\n", "the label in row 1 is missing"),
@@ -204,6 +209,7 @@ def test_files_as_programs_write_them(tmp_path, name, packed):
         with pytest.raises(UsageError, match=refusal) as error:
             load(path)
         assert "\n" not in str(error.value)
+        assert path.name in str(error.value)
         return
     columns = {key: words for key, words in read_csv(path).columns.items() if key}
     assert columns == ROWS
@@ -241,17 +247,11 @@ def test_columns_of_small_numbers_are_kept_and_constant_ones_said(tmp_path):
     np.savez(tmp_path / "a.npz", X=np.column_stack([values, np.full(40, 7)]), y=np.arange(40) % 2)
     for name in ("a.csv", "a.npz"):
         bundle = load(tmp_path / name)
-        x = bundle.train.inputs.take(slice_of(40)).numpy()
+        x = bundle.train.inputs.take(torch.arange(40)).numpy()
         np.testing.assert_allclose(x.std(0), [1, 1, 0], rtol=1e-5)
         (note,) = bundle.notes
         assert note.column in ("c", "2")
         assert "is the same in all rows" in note.text
-
-
-def slice_of(count: int):
-    import torch
-
-    return torch.arange(count)
 
 
 def frames():

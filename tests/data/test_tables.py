@@ -69,30 +69,6 @@ def test_keys_are_left_out_and_a_note_says_so(tmp_path):
     assert "column 'name': has 150 different values; it is not used" in str(bundle.notes[0])
 
 
-WRONG_TABLES = {
-    "no label": ("a,b\n1,2\n", "say which column is the label; columns are a, b"),
-    "ragged": ("a,label\n1,x\n1,2,3\n", "line 3 has 3 cells, the header 2"),
-    "twice": ("a,a,label\n1,2,3\n", "two columns are named 'a'"),
-    "empty": ("", "first line must name"),
-    "no rows": ("a,label\n", "no rows"),
-    "missing label": ("a,label\n1,x\n2,\n", "label in row 1 is missing"),
-    "no features": ("label\nx\ny\n", "no column besides the label"),
-    "infinite": ("a,label\n1,x\ninf,y\n", "inf in row 1 of column 'a'"),
-    "clean": ("a,label,clean\n1,x,1\n2,y,maybe\n", "'clean' must hold 1 or 0"),
-    "quote": ('a,label\n"1,x\n', "not a CSV"),
-}
-
-
-@pytest.mark.parametrize("name", WRONG_TABLES)
-def test_wrong_tables_get_one_line_with_the_file_and_the_place(tmp_path, name):
-    content, message = WRONG_TABLES[name]
-    (tmp_path / "a.csv").write_text(content)
-    with pytest.raises(UsageError, match=message) as error:
-        load(tmp_path / "a.csv")
-    assert "a.csv" in str(error.value)
-    assert "\n" not in str(error.value)
-
-
 def test_wrong_later_tables_are_refused_by_place(table, tmp_path):
     encoding = load(table).encoding
     (tmp_path / "new.csv").write_text("age,colour,income\nold,red,1\n")
