@@ -5,14 +5,14 @@ import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from math import ceil
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from diw.config import DEFAULT_METHOD
+from diw.config import DEFAULT_METHOD, check_fields
 from diw.errors import DIWWarning, UsageError
 from diw.integrations import missing
 from diw.integrations.vectors import encoder, is_number
@@ -167,7 +167,7 @@ class NetworkLearner(BaseEstimator):
             model,
             self._weighting(),
             (inputs[rows], targets[rows]),
-            criterion=self._criterion(),
+            criterion=self._criterion,
             train=(inputs, targets),
             trusted_index=rows,
             trusted_given=before,
@@ -256,7 +256,7 @@ class NetworkLearner(BaseEstimator):
             dtype="numeric",
             allow_nd=self.module is not None,
             ensure_all_finite="allow-nan",
-            **({} if isinstance(y, str) else self._y()),
+            **({} if isinstance(y, str) else self._reading_y),
         )
 
     def _read_trusted(self, X: Any, y: Any) -> Any:
@@ -287,15 +287,9 @@ class NetworkLearner(BaseEstimator):
         return encoded
 
     def _check(self) -> None:
-        for name in ("batch_size", "learning_rate"):
-            if not 0 < getattr(self, name) < float("inf"):
-                raise UsageError(
-                    f"{name}: must be positive and finite, and is {getattr(self, name)}"
-                )
-        if self.steps is not None and self.steps < 1:
-            raise UsageError(f"steps: must be at least 1, and is {self.steps}")
-        if not 0 < self.trusted_share < 1:
-            raise UsageError(f"trusted_share: must be in (0, 1), and is {self.trusted_share}")
+        check_fields(self, "batch_size", "learning_rate", positive=True)
+        check_fields(self, "steps", least=1)
+        check_fields(self, "trusted_share", positive=True, below=1)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -332,16 +326,13 @@ class NetworkLearner(BaseEstimator):
 
     # What the classifier and the regressor do differently
 
-    def _y(self) -> dict[str, Any]:
-        """How y is checked."""
-        raise NotImplementedError
+    _reading_y: ClassVar[dict[str, Any]] = {}
+    """How y is checked, for `validate_data`."""
+    _criterion: ClassVar[Any] = None
+    """(outputs, targets) → losses; None for cross entropy."""
 
     def _outputs(self) -> int:
         """How many outputs the network has."""
-        raise NotImplementedError
-
-    def _criterion(self) -> Any:
-        """(outputs, targets) → losses; None for cross entropy."""
         raise NotImplementedError
 
     def _encode_targets(self, y: NDArray[Any], *, fit: bool = True) -> NDArray[Any]:

@@ -3,7 +3,7 @@
 They have no `sample_weight` in `fit`: the weights are what is learned.
 """
 
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -92,14 +92,8 @@ class DIWClassifier(ClassifierMixin, NetworkLearner):
         best = self.predict_proba(X).argmax(1)
         return self.classes_[best]
 
-    def _y(self) -> dict[str, Any]:
-        return {}
-
     def _outputs(self) -> int:
         return len(self.classes_)
-
-    def _criterion(self) -> Any:
-        return None
 
     def _encode_targets(self, y: NDArray[Any], *, fit: bool = True) -> NDArray[np.int64]:
         if fit:
@@ -119,6 +113,10 @@ class DIWClassifier(ClassifierMixin, NetworkLearner):
         sizes = [max(1, round(self.trusted_share * len(part))) for part in parts]
         drawn = [generator.choice(p, s, replace=False) for p, s in zip(parts, sizes, strict=True)]
         return np.sort(np.concatenate(drawn))
+
+
+def _squared_error(outputs: Tensor, targets: Tensor) -> Tensor:
+    return (outputs.squeeze(1) - targets) ** 2
 
 
 class DIWRegressor(RegressorMixin, NetworkLearner):
@@ -147,6 +145,9 @@ class DIWRegressor(RegressorMixin, NetworkLearner):
         module_: The trained network.
     """
 
+    _reading_y: ClassVar[dict[str, Any]] = {"y_numeric": True}
+    _criterion: ClassVar[Any] = staticmethod(_squared_error)
+
     def _weighting(self) -> str | Method:
         """As asked; where that needs classes, what it would match instead, without a warning."""
         method = super()._weighting()
@@ -157,14 +158,8 @@ class DIWRegressor(RegressorMixin, NetworkLearner):
         """The predicted number, (n,)."""
         return (self._forward(X).squeeze(1) * self._scale + self._centre).numpy()
 
-    def _y(self) -> dict[str, Any]:
-        return {"y_numeric": True}
-
     def _outputs(self) -> int:
         return 1
-
-    def _criterion(self) -> Any:
-        return _squared_error
 
     def _encode_targets(self, y: NDArray[Any], *, fit: bool = True) -> NDArray[np.float32]:
         y = np.asarray(y, dtype=np.float64)
@@ -176,7 +171,3 @@ class DIWRegressor(RegressorMixin, NetworkLearner):
         generator = np.random.default_rng(derive(seed, "trusted"))
         size = max(1, round(self.trusted_share * len(targets)))
         return np.sort(generator.choice(len(targets), size, replace=False))
-
-
-def _squared_error(outputs: Tensor, targets: Tensor) -> Tensor:
-    return (outputs.squeeze(1) - targets) ** 2
