@@ -11,7 +11,6 @@ temporary folder, so that it goes on where it was stopped; `--save` writes what 
 
 import json
 import os
-import subprocess
 import tempfile
 import warnings
 from pathlib import Path
@@ -20,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.label_cells import LEARNERS, NOISES, TEXTS, Draw, draw, learner
+from benchmarks.measuring import made_by
 from diw import TrustedClassifier
 from diw.files import write_json
 from diw.metrics import auroc
@@ -158,9 +158,7 @@ def main(quick: bool = False, save: bool = False) -> None:
     for cell, figures in cells.items():
         print(f"{cell:36}", figures)
     if save:
-        commit = subprocess.check_output(["git", "rev-parse", "--short", "HEAD"], text=True)
-        command = "python -m benchmarks label_model --save"
-        write_json(RESULTS, {"command": command, "commit": commit.strip(), "cells": cells})
+        write_json(RESULTS, {**made_by("label_model"), "cells": cells})
 
 
 if __name__ == "__main__":

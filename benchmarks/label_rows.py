@@ -4,8 +4,8 @@
 
 Logistic regression on digits (symmetric, pair and annotator errors) and on questions (errors of
 rules). Accuracy of `TrustedClassifier` stands beside that of the verified rows alone and of
-CleanLearning, AUROC of wrong labels beside cleanlab's score. `docs/labels.md` shows the figures,
-`scripts/draw_verified_rows.py` draws them. With `--save` it goes on where it was stopped.
+CleanLearning, AUROC of wrong labels beside cleanlab's score. `scripts/write_verified.py` draws them
+and writes `docs/verified.md`. With `--save` it goes on where it was stopped.
 """
 
 import json
@@ -17,6 +17,7 @@ import numpy as np
 
 from benchmarks.label_cells import draw, learner
 from benchmarks.label_model import available, cleanlab, detection, right_share
+from benchmarks.measuring import made_by
 from diw import TrustedClassifier
 from diw.files import write_json
 
@@ -61,14 +62,15 @@ def one(data: str, noise: str, seed: int) -> dict[str, Any]:
 def main(quick: bool = False, save: bool = False) -> None:
     """Print means over seeds, a line a cell and number of rows."""
     warnings.filterwarnings("ignore")
-    kept: dict[str, Any] = json.loads(RESULTS.read_text()) if save and RESULTS.exists() else {}
+    before: dict[str, Any] = json.loads(RESULTS.read_text()) if save and RESULTS.exists() else {}
+    kept: dict[str, Any] = before.get("cells", {})
     for seed in range(1 if quick else SEEDS):
         for data, noise in CELLS:
             cell = kept.setdefault(f"{data} {noise}", {})
             if str(seed) not in cell and (data, noise) in available():
                 cell[str(seed)] = one(data, noise, seed)
                 if save:
-                    write_json(RESULTS, kept)
+                    write_json(RESULTS, {**made_by("label_rows"), "cells": kept})
     for name, cell in kept.items():
         runs = list(cell.values())
         for m in COUNTS:

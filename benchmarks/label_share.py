@@ -10,6 +10,7 @@ the same verified rows, with the same correction for a finite population, stands
 
 import json
 import os
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from scipy.stats import norm
 from sklearn.base import clone
 
 from benchmarks.label_cells import TEXTS, Draw, Floats, Ints, draw, learner
+from benchmarks.measuring import made_by
 from diw.errors import UsageError
 from diw.files import write_json
 from diw.labels import Evidence, fit, verified_log_p
@@ -46,6 +48,13 @@ def cross_fitted(made: Draw, model: Any, folds: int = 5, seed: int = 0) -> Float
         fitted = clone(model).fit(made.X[fold != f], made.given[fold != f])
         p[np.ix_(fold == f, fitted.classes_)] = fitted.predict_proba(made.X[fold == f])
     return np.log(np.maximum(p, 1e-12))
+
+
+@cache
+def table(data: str, noise: str) -> tuple[Draw, Floats]:
+    """A cell's rows, and their cross-fitted log p."""
+    made = draw(data, noise, "logistic", SEED)
+    return made, cross_fitted(made, learner("logistic"))
 
 
 def wilson(wrong: int, m: int, n: int) -> float:
@@ -79,21 +88,21 @@ def main(quick: bool = False, save: bool = False) -> None:
     kept: dict[str, Any] = json.loads(RESULTS.read_text()) if save and RESULTS.exists() else {}
     cells = kept.setdefault("cells", {})
     for data, noise in CELLS:
-        made = draw(data, noise, "logistic", SEED)
-        log_p = cross_fitted(made, learner("logistic"))
         for m in VERIFIED:
             name = f"{data} {noise} {m}"
             found = cells.setdefault(name, {"draws": 0, "held": 0, "width": 0, "wilson": 0})
             while found["draws"] < (50 if quick else DRAWS):
                 start = found["draws"]
-                step = [one(made, log_p, m, start + i) for i in range(50 if quick else AT_ONCE)]
+                step = [
+                    one(*table(data, noise), m, start + i) for i in range(50 if quick else AT_ONCE)
+                ]
                 held, width, peer, _ = np.sum(np.array(step, float), axis=0)
                 found["draws"] += len(step)
                 found["held"] += int(held)
                 found["width"] = round(found["width"] + float(width), 4)
                 found["wilson"] = round(found["wilson"] + float(peer), 4)
                 if save:
-                    write_json(RESULTS, {"seed": SEED, **kept})
+                    write_json(RESULTS, {**made_by("label_share"), "seed": SEED, "cells": cells})
             draws = found["draws"]
             print(
                 f"{name:28} coverage {found['held'] / draws:.3f}  "

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.alone import run_alone
-from benchmarks.measuring import machine
+from benchmarks.measuring import machine, made_by
 from diw.files import write_json
 from diw.labels import Evidence, fit, verified_log_p
 from diw.labels.evidence import draw_folds
@@ -68,7 +68,7 @@ def main(quick: bool = False, save: bool = False) -> None:
     for name, figures in results.items():
         print(f"{name:44}", figures)
     if save:
-        write_json(RESULTS, {"machine": machine(), "results": results})
+        write_json(RESULTS, {**made_by("label_speed"), "machine": machine(), "results": results})
 
 
 if __name__ == "__main__":

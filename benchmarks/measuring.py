@@ -2,6 +2,7 @@
 
 import os
 import platform
+import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -88,6 +89,13 @@ def take_turns(
             if place < (limits or {}).get(name, len(problems)):
                 answers[name].append(times[name].call(function, problem))
     return times, answers
+
+
+def made_by(name: str) -> dict[str, str]:
+    """The command of a benchmark and the revision that it measured, for its file of results."""
+    asked = ["git", "rev-parse", "--short", "HEAD"]
+    commit = subprocess.run(asked, capture_output=True, text=True, check=False).stdout.strip()
+    return {"command": f"python -m benchmarks {name} --save", "commit": commit}
 
 
 def machine() -> dict[str, str]:

@@ -104,8 +104,10 @@ def audit_run(
     }
     if checked is not None:
         table = _as_table(score, predicted, labels)
-        if verified is None:  # the network was told their right labels
+        if verified is None:  # the network was told their right labels, the opinion was not
+            table = np.sqrt(table * opinion)
             table[trusted] = opinion[trusted]
+            table /= table.sum(axis=1, keepdims=True)
             labels = labels.copy()
             labels[checked.places] = checked.given
         fold = draw_folds(len(checked.places), seed)
