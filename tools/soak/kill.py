@@ -63,6 +63,8 @@ COMMANDS: dict[str, tuple[str, ...]] = {
 """What is killed; each writes to a folder: that of `--out`, or the one that `{out}` stands for."""
 
 PR_SET_PDEATHSIG = 1  # of Linux
+TIMED = "seconds", ".lock", "report.html", "done", ".made-by-diw"
+"""What tells how long something took, or holds the checksum of what does."""
 SIGNALS = (signal.SIGKILL, signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
 
 
@@ -221,7 +223,7 @@ def results(out: Path) -> dict[str, object]:
     found: dict[str, object] = {}
     for path in sorted(out.rglob("*")):
         name = str(path.relative_to(out))
-        if path.is_dir() or path.name in ("seconds", ".lock", "report.html", "done"):
+        if path.is_dir() or path.name in TIMED:
             continue
         content: object = path.read_bytes()
         if path.name == "metrics.jsonl":
