@@ -23,6 +23,7 @@ from diw.methods import Method
 from diw.models import make_model
 from diw.objective import Objective
 from diw.runs import Recipe
+from diw.runs.spec import EPOCHS
 from diw.seeding import derive
 from diw.shifts.shift import row_numbers
 from diw.step.batch import first_tensor
@@ -48,8 +49,6 @@ LEAST_STEPS = 300
 """A network needs this many steps, however few samples there are."""
 PASSES = 30
 """Passes over a training set that is large enough for them."""
-EPOCHS = 20
-"""Epochs of a small training set, at most: several passes count as one."""
 PIECE = 4096
 """Rows per forward of a prediction."""
 FARTHEST = 1e6
