@@ -166,6 +166,13 @@ def test_a_sheet_that_cannot_be_meant_is_one_line(here: Path, sheet: str, words:
     assert not (here / "check").exists()
 
 
+def test_no_pickle_is_read(here: Path) -> None:
+    np.savez("o.npz", probabilities=P, status=np.array([{}, *GIVEN[1:]], object))
+    told = refused(*AUDIT, "--probabilities", "o.npz")
+    assert "o.npz: status: holds Python objects, which are never unpickled" in told
+    assert not (here / "check").exists()
+
+
 def test_a_run_or_a_table(here: Path) -> None:
     assert "either a RUN or --probabilities" in refused("audit", "--out", "check")
     assert "name the column" in refused("audit", "--probabilities", "p.csv", "--out", "check")

@@ -9,8 +9,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from diw.auditing.audits import judge
 from diw.auditing.diagnosis import diagnose_rows
-from diw.auditing.probabilities import judge
 from diw.auditing.result import Audit
 from diw.auditing.rows import as_vectors, pooled_data
 from diw.auditing.samples import of_run

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from diw.auditing.audits import judge
 from diw.auditing.given import check_labels, check_probabilities, class_name, class_numbers
-from diw.auditing.probabilities import judge
 from diw.auditing.result import Audit
 from diw.auditing.samples import MOST_COLUMNS, Origin, Samples
 from diw.data.marks import read_verified
