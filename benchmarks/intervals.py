@@ -23,7 +23,9 @@ from diw.files import write_json
 from diw.reports import paired_interval
 
 RESULTS = Path(__file__).parent / "results" / "intervals.json"
+COMMAND = "python -m benchmarks intervals --save"
 DRAWS, NULL_DRAWS = 200, 400
+"""Of a draw the number is the seed."""
 LEVELS = (0.01, 0.05, 0.1)
 CLASSES = 3
 
@@ -193,7 +195,7 @@ def main(quick: bool = False, save: bool = False) -> None:
             if name not in cells:
                 cells[name] = measure(name)
                 if save:
-                    write_json(RESULTS, {"machine": machine(), **kept})
+                    write_json(RESULTS, {"machine": machine(), "command": COMMAND, **kept})
             print(f"{name}: {cells[name]}", flush=True)
 
 

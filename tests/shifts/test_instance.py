@@ -99,7 +99,7 @@ def test_a_rate_of_zero_changes_nothing_and_a_wrong_one_is_refused():
     assert np.array_equal(shifted.targets, labels)
     with pytest.raises(UsageError, match=r"the rate of instance lies in \[0, 1\), got 1"):
         parse_shift("instance:1")
-    with pytest.raises(ValueError, match="inputs: noise that depends on the sample needs them"):
+    with pytest.raises(ValueError, match="inputs: a shift that depends on them needs them"):
         parse_shift("instance:0.4").apply(labels, 2, 0)
 
 
@@ -198,5 +198,5 @@ def test_wrong_annotators_are_refused():
         UsageError, match=r"an annotator can make 0\.8\d\d of these labels wrong at"
     ):
         parse_shift("annotator:0.95").apply(two, 2, 0, inputs=gaussians)
-    with pytest.raises(ValueError, match="inputs: noise that depends on the sample needs them"):
+    with pytest.raises(ValueError, match="inputs: a shift that depends on them needs them"):
         parse_shift("annotator:0.4").apply(labels, 5, 0)

@@ -77,7 +77,7 @@ def test_trusted_rows_stand_for_a_missing_region():
 def test_nothing_happens_without_a_share_and_a_region_needs_inputs():
     for text in ("support:0", "region:0"):
         assert len(parse_shift(text).apply(LABELS, K, 0).keep) == N
-    with pytest.raises(ValueError, match="inputs: the shift region needs them"):
+    with pytest.raises(ValueError, match="inputs: a shift that depends on them needs them"):
         parse_shift("region:0.2").apply(LABELS, K, 0)
 
 

@@ -78,7 +78,8 @@ means that few samples carry the training.</dd>
 <dd>The difference from the best mean in points, with its 95% confidence interval over seeds. For
 each seed the methods share data, noise and initialisation, so they are compared in pairs. With
 three seeds or more: worse where the interval excludes zero, otherwise no clear difference. That is
-not the same as equal: with few seeds the interval is wide.</dd>
+not the same as equal: with few seeds the interval is wide. It supposes differences as of a normal
+distribution; where a method fails in some seeds, look at these.</dd>
 </dl>
 """
 

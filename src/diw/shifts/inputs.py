@@ -75,9 +75,7 @@ class AlongDirection(Stage):
 
     def positions(self, passage: Passage, rng: np.random.Generator) -> Floats:
         """(n,) standardised positions of all rows, as they were before the shift."""
-        inputs = passage.inputs
-        if inputs is None:
-            raise ValueError(f"inputs: the shift {self.name} needs them")
+        inputs = passage.needed_inputs
         if self.feature is None:
             return positions(inputs, principal_direction(inputs, rng))
         width = int(np.prod(inputs.shape))

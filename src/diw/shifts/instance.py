@@ -12,13 +12,13 @@ temperature β makes the expected share of wrong labels the rate. Its errors are
 way for samples that look alike, as those of people and rules are.
 """
 
-from dataclasses import dataclass
+from abc import abstractmethod
 from typing import ClassVar, final
 
 import numpy as np
 
 from diw.errors import UsageError
-from diw.shifts.shift import Floats, Inputs, Ints, Passage, Stage, read_in_chunks, read_rows
+from diw.shifts.shift import Floats, Inputs, Ints, Noise, Passage, read_in_chunks, read_rows
 
 _SAMPLE = 5000
 """Rows the regression is fitted to, at most."""
@@ -82,24 +82,27 @@ def flip_probability(doubt: Floats, rate: float) -> Floats:
     return expit(doubt + found.root)
 
 
+class BySample(Noise):
+    """Label noise that depends on the inputs."""
+
+    def act(self, passage: Passage, rng: np.random.Generator) -> None:
+        """Change labels; what inputs tell is learned from all rows, before the shift."""
+        if self.rate and passage.num_classes > 1 and len(passage.keep):
+            self.change(passage, passage.needed_inputs, rng)
+
+    @abstractmethod
+    def change(self, passage: Passage, inputs: Inputs, rng: np.random.Generator) -> None:
+        """Give the rows that are left other labels."""
+
+
 @final
-@dataclass(frozen=True)
-class Instance(Stage):
+class Instance(BySample):
     """Flips the labels of hard samples to their second choice."""
 
     name: ClassVar[str] = "instance"
-    usage: ClassVar[str] = "RATE"
-    moves_labels: ClassVar[bool] = True
-    rate: float
 
-    def __post_init__(self) -> None:
-        self.check(0 <= self.rate < 1, "rate", "lies in [0, 1)", self.rate)
-
-    def act(self, passage: Passage, rng: np.random.Generator) -> None:
-        """Flip labels; the doubt is measured on all rows and their labels before the shift."""
-        if self.rate == 0 or passage.num_classes < 2 or not len(passage.keep):
-            return
-        inputs = _needed(passage)
+    def change(self, passage: Passage, inputs: Inputs, rng: np.random.Generator) -> None:
+        """Flip labels where the doubt is large."""
         sample = np.sort(rng.permutation(len(inputs))[:_SAMPLE])
         logs = log_probabilities(inputs, passage.original, passage.num_classes, sample)
         rows = np.arange(len(logs))
@@ -153,32 +156,16 @@ def _wrong(beta: float, logs: Floats, labels: Ints) -> float:
 
 
 @final
-@dataclass(frozen=True)
-class Annotator(Stage):
+class Annotator(BySample):
     """Labels by somebody who saw few examples, as often wrong as asked."""
 
     name: ClassVar[str] = "annotator"
-    usage: ClassVar[str] = "RATE"
-    moves_labels: ClassVar[bool] = True
-    rate: float
 
-    def __post_init__(self) -> None:
-        self.check(0 <= self.rate < 1, "rate", "lies in [0, 1)", self.rate)
-
-    def act(self, passage: Passage, rng: np.random.Generator) -> None:
-        """Draw labels anew; the annotator learned from labels before the shift."""
-        if self.rate == 0 or passage.num_classes < 2 or not len(passage.keep):
-            return
-        inputs = _needed(passage)
+    def change(self, passage: Passage, inputs: Inputs, rng: np.random.Generator) -> None:
+        """Draw all labels anew."""
         chance = annotated(inputs, passage.original, passage.num_classes, self.rate, rng)
         chance = chance[passage.keep]
         drawn = rng.random(len(chance))[:, None]
         labels = (np.cumsum(chance, axis=1) < drawn).sum(axis=1).clip(max=passage.num_classes - 1)
         passage.relabel(labels.astype(np.int64))
         passage.by_row = chance * passage.arrivals().sum(axis=1, keepdims=True)
-
-
-def _needed(passage: Passage) -> Inputs:
-    if passage.inputs is None:
-        raise ValueError("inputs: noise that depends on the sample needs them")
-    return passage.inputs

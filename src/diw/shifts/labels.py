@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from diw.errors import UsageError
 from diw.shifts.priors import class_sizes, resample
-from diw.shifts.shift import Floats, Ints, Passage, Stage
+from diw.shifts.shift import Floats, Ints, Noise, Passage, Stage
 
 
 def flip(targets: npt.ArrayLike, matrix: npt.ArrayLike, rng: np.random.Generator) -> Ints:
@@ -60,16 +60,8 @@ def move_labels(passage: Passage, transition: Floats, rng: np.random.Generator) 
     passage.pass_through(transition)
 
 
-@dataclass(frozen=True)
-class Flip(Stage):
+class Flip(Noise):
     """Label noise by a transition matrix that follows from one rate."""
-
-    usage: ClassVar[str] = "RATE"
-    moves_labels: ClassVar[bool] = True
-    rate: float
-
-    def __post_init__(self) -> None:
-        self.check(0 <= self.rate < 1, "rate", "lies in [0, 1)", self.rate)
 
     @abstractmethod
     def transition(self, num_classes: int) -> Floats:

@@ -119,6 +119,13 @@ class Passage:
     facts: dict[str, Any] = field(default_factory=dict[str, Any])
 
     @property
+    def needed_inputs(self) -> Inputs:
+        """The inputs, which a stage cannot do without."""
+        if self.inputs is None:
+            raise ValueError("inputs: a shift that depends on them needs them")
+        return self.inputs
+
+    @property
     def kept_protected(self) -> Bools:
         """(m,) which of the current rows are protected."""
         return self.protected[self.keep]
@@ -182,6 +189,22 @@ class Stage(ABC):
         """Refuse a field's value unless it `holds` to the rule."""
         if not holds:
             raise UsageError(f"shift: the {field} of {self.name} {rule}, got {got:g}")
+
+
+@dataclass(frozen=True)
+class Noise(Stage):
+    """A stage that makes labels wrong, at one rate.
+
+    Attributes:
+        rate: The expected share of labels that change.
+    """
+
+    usage: ClassVar[str] = "RATE"
+    moves_labels: ClassVar[bool] = True
+    rate: float
+
+    def __post_init__(self) -> None:
+        self.check(0 <= self.rate < 1, "rate", "lies in [0, 1)", self.rate)
 
 
 def _value_text(value: float | str | npt.NDArray[Any]) -> str:
