@@ -124,7 +124,7 @@ def test_tables_with_words_categories_and_missing_values() -> None:
             "text": pd.array(["u", "v", "w"] * 20, dtype="string"),
         }
     )
-    model = DIWClassifier(**LIGHT).fit(table, pd.Series(y), trusted=[0, 1, 2, 3, 4, 5])
+    model = DIWClassifier("uniform", **LIGHT).fit(table, pd.Series(y), trusted=[0, 1, 2, 3, 4, 5])
     assert model.feature_names_in_.tolist() == list(table)
     assert set(model.predict(table)) <= {"no", "yes"}
     other = table.assign(kind=pd.Categorical(["new"] * 60))  # a category that was never seen
