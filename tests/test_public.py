@@ -1,12 +1,18 @@
 """The public list: light to import, whole, and nothing else."""
 
+import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 
 import diw
+
+ROOT = Path(__file__).parents[1]
+CI = (ROOT / ".ci" / "run").read_text()
+EXTRAS = re.findall(r"^([a-z]+):((?:import|from) .+)$", CI, re.MULTILINE)
 
 
 def test_importing_diw_does_not_import_torch() -> None:
@@ -27,8 +33,14 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
 
 
 def test_the_version_is_the_same_wherever_it_is_given() -> None:
-    root = Path(__file__).parents[1]
-    assert f"version: {diw.__version__}\n" in (root / "CITATION.cff").read_text()
-    assert f"version = {{{diw.__version__}}}" in (root / "docs/cite.md").read_text()
+    assert f"version: {diw.__version__}\n" in (ROOT / "CITATION.cff").read_text()
+    assert f"version = {{{diw.__version__}}}" in (ROOT / "docs/cite.md").read_text()
     minor = diw.__version__.rpartition(".")[0]
-    assert (root / f"docs/release-{minor}.md").exists()
+    assert (ROOT / f"docs/release-{minor}.md").exists()
+
+
+def test_ci_imports_every_extra_by_the_names_that_there_are() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert {extra for extra, _ in EXTRAS} == extras["optional-dependencies"].keys() - {"all"}
+    for _, imports in EXTRAS:
+        exec(imports, {})
