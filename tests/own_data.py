@@ -41,6 +41,11 @@ def refused(*arguments: str | Path) -> str:
     return last
 
 
+def contents(folder: Path) -> dict[str, bytes]:
+    """The files below a folder and what they hold."""
+    return {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
 def write_csv(path: Path, rows: int, seed: int, *, labels: bool = True) -> Path:
     """A table of numbers and words with missing cells; the label is `status`, ok or broken."""
     rng = np.random.default_rng(seed)

@@ -1,4 +1,4 @@
-"""One small finished run on a table of one's own, trained once for all tests of the command."""
+"""Small finished runs on data of one's own, trained once for all tests of the command."""
 
 import shutil
 from collections.abc import Iterator
@@ -6,20 +6,29 @@ from pathlib import Path
 
 import pytest
 
-from tests.own_data import TRAIN, done, write_csv
+from tests.own_data import TRAIN, done, write_csv, write_images, write_npz
 
 
 @pytest.fixture(scope="session")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with train.csv, trusted.csv, test.csv, new.csv and the run `model`; not to touch."""
+    """A folder with tables and the runs `model` and, without a test file, `held-out`; not to touch.
+
+    And arrays with the run `arrays`, and photos with the run `pictures`.
+    """
     folder = tmp_path_factory.mktemp("trained")
+    rows = "rows:" + ",".join(map(str, range(16)))
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
-        for seed, (name, rows) in enumerate({"train": 80, "trusted": 30, "test": 40}.items()):
-            write_csv(Path(f"{name}.csv"), rows, seed)
+        for seed, (name, number) in enumerate({"train": 80, "trusted": 30, "test": 40}.items()):
+            write_csv(Path(f"{name}.csv"), number, seed)
         write_csv(Path("new.csv"), 30, 9, labels=False)
-        files = ["--data", "train.csv", "--trusted", "trusted.csv", "--test", "test.csv"]
-        done(*TRAIN, *files, "--label", "status", "--out", "model")
+        write_npz(Path("train.npz"), 80, 1)
+        write_images(Path("photos"), 8, 1)
+        files = ["--data", "train.csv", "--trusted", "trusted.csv", "--label", "status"]
+        done(*TRAIN, *files, "--test", "test.csv", "--out", "model")
+        done(*TRAIN, *files, "--out", "held-out")
+        done(*TRAIN, "--data", "train.npz", "--trusted", rows, "--out", "arrays")
+        done(*TRAIN, "--data", "photos", "--trusted", rows, "--out", "pictures")
     return folder
 
 

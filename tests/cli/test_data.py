@@ -5,16 +5,9 @@ import json
 
 import pytest
 
-from diw.cli.main import main
 from diw.data import BENCHMARKS
 from diw.data.benchmarks.catalogue import Benchmark, DataFile
-
-
-def run(capsys, *arguments: str) -> tuple[int, str, str]:
-    with pytest.raises(SystemExit) as exit_:
-        main(["data", *arguments])
-    captured = capsys.readouterr()
-    return exit_.value.code or 0, captured.out, captured.err
+from tests.own_data import diw, done
 
 
 @pytest.fixture
@@ -36,10 +29,8 @@ def little(tmp_path, monkeypatch) -> Benchmark:
     return benchmark
 
 
-def test_the_list_says_what_is_here_and_whether_it_is_right(capsys, little, tmp_path):
-    code, out, _ = run(capsys, "--json", str(tmp_path / "list.json"))
-    assert code == 0
-    assert "verified" in out
+def test_the_list_says_what_is_here_and_whether_it_is_right(little, tmp_path):
+    assert "verified" in done("data", "--json", tmp_path / "list.json")
     listing = json.loads((tmp_path / "list.json").read_text())
     assert [(entry["name"], entry["state"]) for entry in listing] == [
         ("embedded", "verified"),
@@ -48,39 +39,26 @@ def test_the_list_says_what_is_here_and_whether_it_is_right(capsys, little, tmp_
     assert listing[1]["folder"] == str(tmp_path / "data" / "little")
 
 
-def test_the_list_names_what_is_missing_or_altered(capsys, little, tmp_path):
+def test_the_list_names_what_is_missing_or_altered(little, tmp_path):
     file = tmp_path / "data" / "little" / "a.gz"
     file.write_bytes(gzip.compress(b"another"))
-    assert "altered" in run(capsys)[1]
+    assert "altered" in done("data")
     file.unlink()
-    code, out, _ = run(capsys)
-    assert code == 0
-    assert "diw data fetch little" in out
+    assert "diw data fetch little" in done("data")
 
 
-def test_check_passes_and_fails_by_its_exit_code(capsys, little, tmp_path):
-    code, out, _ = run(capsys, "check", "little")
-    assert code == 0
-    assert "a.gz: verified" in out
+def test_check_passes_and_fails_by_its_exit_code(little, tmp_path):
+    assert "a.gz: verified" in done("data", "check", "little")
     file = tmp_path / "data" / "little" / "a.gz"
     file.write_bytes(file.read_bytes()[:-9])
-    code, out, err = run(capsys, "check", "little", "--json", str(tmp_path / "check.json"))
+    code, out, err = diw("data", "check", "little", "--json", tmp_path / "check.json")
     assert code == 1
     assert "truncated" in out
     assert err.count("\n") == 1
     assert json.loads((tmp_path / "check.json").read_text())["state"] == "altered"
     file.unlink()
-    assert run(capsys, "check", "little")[0] == 1
+    assert diw("data", "check", "little")[0] == 1
 
 
-def test_fetch_of_what_is_here_says_where(capsys, little, tmp_path):
-    code, out, _ = run(capsys, "fetch", "little")
-    assert code == 0
-    assert str(tmp_path / "data" / "little") in out
-
-
-def test_an_unknown_name_is_wrong_use(capsys):
-    code, _, err = run(capsys, "fetch", "mnist")
-    assert code == 2
-    assert "fashion-mnist, cifar-10, cifar-100" in err
-    assert err.count("\n") == 1
+def test_fetch_of_what_is_here_says_where(little, tmp_path):
+    assert str(tmp_path / "data" / "little") in done("data", "fetch", "little")

@@ -3,17 +3,12 @@
 import json
 from pathlib import Path
 
-import pytest
-from click.testing import CliRunner
-
-from diw.cli.main import diw
-from diw.errors import UsageError
+from tests.own_data import done
 
 
 def test_methods_are_listed_in_a_line_each(tmp_path: Path) -> None:
     path = tmp_path / "methods.json"
-    result = CliRunner().invoke(diw, ["methods", "--json", str(path)])
-    assert result.exit_code == 0, result.output
+    out = done("methods", "--json", path)
     listed = {method["name"]: method for method in json.loads(path.read_text())}
     assert {"uniform", "random", "clean", "diw", "reweight"} <= listed.keys()
     assert listed["diw"]["aliases"] == ["diw2-l"]
@@ -22,23 +17,17 @@ def test_methods_are_listed_in_a_line_each(tmp_path: Path) -> None:
     assert fields["bound"]["default"] == 50.0
     assert all(field["text"] for method in listed.values() for field in method["fields"])
     assert [name for name, method in listed.items() if method["default"]] == ["remember"]
-    lines = result.output.splitlines()
-    assert "diw         Matches the loss values" in result.output
+    lines = out.splitlines()
+    assert "diw         Matches the loss values" in out
     assert any(line.startswith("remember *") for line in lines)
     assert len(lines) == len(listed) + 2  # a line each, an empty one and a hint
 
 
 def test_a_method_by_name_or_alias_with_its_fields(tmp_path: Path) -> None:
     path = tmp_path / "one.json"
-    result = CliRunner().invoke(diw, ["methods", "remember", "diw2-l", "--json", str(path)])
-    assert result.exit_code == 0, result.output
-    assert "remember (the default)\n" in result.output
-    assert "diw (also called diw2-l)\n" in result.output
-    assert "    folds = 4\n        One of so many parts" in result.output
-    assert all(len(line) <= 96 for line in result.output.splitlines())
+    out = done("methods", "remember", "diw2-l", "--json", path)
+    assert "remember (the default)\n" in out
+    assert "diw (also called diw2-l)\n" in out
+    assert "    folds = 4\n        One of so many parts" in out
+    assert all(len(line) <= 96 for line in out.splitlines())
     assert [method["name"] for method in json.loads(path.read_text())] == ["remember", "diw"]
-
-
-def test_an_unknown_method_is_named() -> None:
-    with pytest.raises(UsageError, match="did you mean remember"):
-        CliRunner().invoke(diw, ["methods", "rember"], catch_exceptions=False)

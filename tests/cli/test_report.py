@@ -3,11 +3,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
-from diw.cli.report import report
-from diw.errors import UsageError
 from diw.runs import Recipe, Run, RunSpec, Writer
+from tests.own_data import done
 
 
 def record(root: Path, method: str, seed: int, accuracy: float, *, finished: bool = True) -> Run:
@@ -34,11 +32,9 @@ def runs(tmp_path: Path) -> Path:
 
 def test_rebuilds_table_page_and_json(runs: Path, tmp_path: Path) -> None:
     out, numbers = tmp_path / "page.html", tmp_path / "results.json"
-    done = CliRunner().invoke(report, [str(runs), "--out", str(out), "--json", str(numbers)])
-    assert done.exit_code == 0, done.output
-    assert "\x1b" not in done.output
-    assert "87.50 ± 0.00" in done.output
-    assert str(out) in done.output
+    said = done("report", runs, "--out", out, "--json", numbers)
+    assert "87.50 ± 0.00" in said
+    assert str(out) in said
     assert out.read_text().startswith("<!doctype html>")
     content = json.loads(numbers.read_text())
     assert content["spec"]["shift"] == "symmetric:0.4"
@@ -54,29 +50,12 @@ def test_rebuilds_table_page_and_json(runs: Path, tmp_path: Path) -> None:
 
 def test_accepts_a_single_run_and_writes_the_page_into_it(runs: Path) -> None:
     run = next(path for path in runs.iterdir())
-    done = CliRunner().invoke(report, [str(run)])
-    assert done.exit_code == 0, done.output
+    done("report", run)
     assert (run / "report.html").exists()
 
 
 def test_says_what_it_left_out(runs: Path) -> None:
     record(runs, "random", 1, 0.5, finished=False)
-    done = CliRunner().invoke(report, [str(runs)])
-    assert "Left out: 1 of 5 runs" in done.output
-    assert "random" not in done.output
-
-
-@pytest.mark.parametrize("place", ["missing", "empty"])
-def test_nothing_to_report_is_wrong_use(tmp_path: Path, place: str) -> None:
-    (tmp_path / "empty").mkdir()
-    done = CliRunner().invoke(report, [str(tmp_path / place)])
-    assert isinstance(done.exception, UsageError)
-    assert list(tmp_path.rglob("*.html")) == []
-
-
-def test_unwritable_files_are_refused_before_any_output(runs: Path, tmp_path: Path) -> None:
-    for flag in ("--out", "--json"):
-        done = CliRunner().invoke(report, [str(runs), flag, str(tmp_path / "no" / "file")])
-        assert isinstance(done.exception, UsageError)
-        assert str(done.exception).startswith(flag.lstrip("-"))
-        assert done.output == ""
+    said = done("report", runs)
+    assert "Left out: 1 of 5 runs" in said
+    assert "random" not in said

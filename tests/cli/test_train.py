@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from diw.runs import Run, Writer
-from tests.own_data import TRAIN, diw, done, refused, write_csv, write_images, write_npz
+from tests.own_data import TRAIN, diw, done, refused, write_csv, write_npz
 
 
 @pytest.fixture(scope="module")
@@ -131,6 +131,14 @@ def test_without_out_the_spec_names_the_run(files, tmp_path, monkeypatch) -> Non
     assert (fields["bound"], fields["momentum"]) == (10.0, 0.5)
 
 
+def test_many_classes_are_not_listed(tmp_path) -> None:
+    labels = np.arange(62) % 12
+    np.savez(tmp_path / "a.npz", X=np.eye(12)[labels], y=labels)
+    rows = "rows:" + ",".join(map(str, range(24)))
+    call = [*TRAIN, "--data", tmp_path / "a.npz", "--trusted", rows, "--method", "uniform"]
+    assert "training rows (12 classes of " in diw(*call, "--out", tmp_path / "m")[2]
+
+
 def test_a_changed_file_is_another_run(tmp_path) -> None:
     write_npz(tmp_path / "a.npz", 60, 1)
     call = [*TRAIN, "--data", tmp_path / "a.npz", "--trusted", "rows:1,2,3,4,5,6", "--out"]
@@ -176,36 +184,3 @@ def test_the_embedded_data_are_the_default(tmp_path) -> None:
     assert (run.spec.method, run.spec.shift, run.spec.data) == ("remember", "none", "embedded")
     assert run.read("encoding.json")["classes"][9] == "Ankle boot"
     assert "Ankle boot" in done("evaluate", tmp_path / "m")
-
-
-def test_images_from_folders(tmp_path) -> None:
-    write_images(tmp_path / "photos", 12, 1)
-    write_images(tmp_path / "checked", 6, 2)
-    call = [*TRAIN, "--data", tmp_path / "photos", "--trusted", tmp_path / "checked"]
-    done(*call, "--out", tmp_path / "m")
-    encoding = Run(tmp_path / "m").read("encoding.json")
-    assert (encoding["model"], encoding["shape"]) == ("lenet5", [1, 14, 14])
-
-
-@pytest.mark.parametrize(
-    ("more", "words"),
-    [
-        (["--method", "dwi"], ["--method", "did you mean diw"]),
-        (["--set", "bound"], ["--set", "bound"]),
-        (["--set", "foo=1"], ["--set remember.foo", "no field 'foo'"]),
-        (["--set", "reweight.x=1"], ["--set", "reweight"]),
-        (["--data", "missing.csv"], ["--data", "'missing.csv'"]),
-        (["--label", "colours"], ["train.csv", "'colours'", "size, weight, colour, status"]),
-        (["--trusted", "10"], ["--trusted", "clean"]),
-        (["--trusted", "missing.csv"], ["missing.csv"]),
-        (["--test", "{files}/train.csv"], ["--test", "120 of 120 test rows", "leaks"]),
-        (["--model", "lenet5"], ["--model", "needs images"]),
-        (["--json", "/no/such/folder/r.json"], ["--json"]),
-    ],
-)
-def test_wrong_use_is_one_line_and_writes_nothing(more, words, files, tmp_path) -> None:
-    given = [text.format(files=files) for text in more]
-    line = refused(*arguments(files, *given, "--out", tmp_path / "m"))
-    for word in words:
-        assert word in line
-    assert not (tmp_path / "m").exists()
