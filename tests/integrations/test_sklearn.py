@@ -132,7 +132,7 @@ def test_tables_with_words_categories_and_missing_values() -> None:
     with pytest.raises(ValueError, match="feature names should match"):
         model.predict(table[list(table)[::-1]])
     whole = table[["number"]].assign(more=1.5)
-    DIWRegressor(**LIGHT).fit(whole, np.arange(60.0), trusted=[1, 2]).predict(whole)
+    DIWRegressor("uniform", **LIGHT).fit(whole, np.arange(60.0), trusted=[1, 2]).predict(whole)
 
 
 def test_searches_pipelines_and_scores() -> None:
