@@ -295,7 +295,14 @@ def inline_policy(scripts: Sequence[str], img: str = "data: blob:") -> str:
 
 
 def html_page(
-    title: str, *, policy: str, header: str, body: str, style: str = "", scripts: str = ""
+    title: str,
+    *,
+    policy: str,
+    header: str,
+    body: str,
+    style: str = "",
+    scripts: str = "",
+    made_from: str = "run records alone",
 ) -> str:
     """A page of HTML in the style of all reports.
 
@@ -306,6 +313,7 @@ def html_page(
         body: What follows.
         style: CSS after that of all pages.
         scripts: After everything else.
+        made_from: What the page holds, for its last line.
     """
     return f"""<!doctype html>
 <html lang="en">
@@ -322,7 +330,7 @@ def html_page(
 {header}
 </header>
 {body}
-<footer>Made by diw {escape(__version__)} from run records alone.</footer>
+<footer>Made by diw {escape(__version__)} from {escape(made_from)}.</footer>
 </main>
 {scripts}</body>
 </html>

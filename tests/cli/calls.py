@@ -16,6 +16,9 @@ CALLS = {
     "predict": ("predict", "model", "new.csv", "--device", "cpu", "--out", "p.csv"),
     "report": ("report", "model"),
     "train": (*TRAIN, *OWN, "--out", "model"),
+    "trust": ("trust", "draw", "train.csv", "--label", "status", "-n", "9", "--out", "drawn"),
+    "trust draw": ("trust", "draw", "train.csv", "--label", "status", "-n", "9", "--out", "drawn"),
+    "trust read": ("trust", "read", "checked/check.csv", "--out", "v.csv"),
     "weights": ("weights", "train.csv", "trusted.csv", "--out", "w.csv"),
 }
 READS = {
@@ -27,5 +30,7 @@ READS = {
     "predict": ("new.csv", "train.csv", "trusted.csv", "model/encoding.json"),
     "report": ("train.csv", "test.csv", "model/metrics.jsonl"),
     "train": OWN[1:6:2],
+    "trust draw": ("train.csv",),
+    "trust read": ("checked/check.csv", "checked/draw.json", "train.csv"),
     "weights": ("train.csv", "trusted.csv"),
 }

@@ -11,7 +11,7 @@ import diw
 PAGES = Path(__file__).parents[2] / "docs" / "api"
 PACKAGES = (
     *("diw", "diw.matching", "diw.methods", "diw.step", "diw.data", "diw.shifts", "diw.models"),
-    *("diw.runs", "diw.training", "diw.predict", "diw.auditing", "diw.labels"),
+    *("diw.runs", "diw.training", "diw.predict", "diw.auditing", "diw.labels", "diw.trust"),
 )
 OTHERS = ("diw.cli", "diw.data.benchmarks", "diw.reports", "diw.weighting")
 LISTED = set(

@@ -95,7 +95,7 @@ def _run_samples(run: Run, places: Ints) -> Samples:
     split, bundle = run.source.split, run.source.bundle
     inputs = split.train.inputs
     if len(inputs.shape) == 3 and inputs.shape[0] in (1, 3, 4):
-        return Samples(_thumbnails(inputs, places), [], None)
+        return Samples(thumbnails(inputs, places), [], None)
     table = _own_table(run)
     rows = split.rows.numpy()[places]
     if table is not None and (not len(rows) or rows.max() < table.rows):
@@ -104,7 +104,7 @@ def _run_samples(run: Run, places: Ints) -> Samples:
         cells = [[column[int(row)] or "" for column in words] for row in rows]
         return Samples(None, names, cells)
     encoding = None if bundle.encoding is None else bundle.encoding.rows
-    return _decoded(inputs.take(torch.from_numpy(places)).numpy(), encoding)
+    return decoded(inputs.take(torch.from_numpy(places)).numpy(), encoding)
 
 
 def _own_table(run: Run) -> "TableFile | None":
@@ -125,7 +125,7 @@ def _own_table(run: Run) -> "TableFile | None":
     return raw.content if isinstance(raw.content, TableFile) else None
 
 
-def _decoded(values: NDArray[np.float32], rows: Any) -> Samples:
+def decoded(values: NDArray[np.float32], rows: Any) -> Samples:
     """Rows of an array with its own numbers: standardisation is undone."""
     from diw.data.encoding import CategoryColumn, TableRows
 
@@ -140,7 +140,8 @@ def _decoded(values: NDArray[np.float32], rows: Any) -> Samples:
     return Samples(None, names[:MOST_COLUMNS], cells)
 
 
-def _thumbnails(inputs: Any, places: Ints) -> list[str]:
+def thumbnails(inputs: Any, places: Ints) -> list[str]:
+    """Images at these places as data URIs: PNG, as large as all together may be."""
     import torch
 
     pixels = [

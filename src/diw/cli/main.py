@@ -24,7 +24,7 @@ from diw.errors import RunError, UsageError
 
 VERBS = (
     *("compare", "train", "predict", "evaluate", "audit", "diagnose", "export-weights"),
-    *("weights", "methods", "data", "report"),
+    *("weights", "trust", "methods", "data", "report"),
 )
 """Each is a module of this package (`-` as `_`) that holds a click command of the same name."""
 
@@ -57,6 +57,7 @@ Examples:
   diw train --data train.csv --trusted trusted.csv --out model
   diw predict model new.csv --out predictions.csv
   diw weights train.csv trusted.csv --out w.csv weights for a table
+  diw trust draw train.csv --out check          rows to check, where nothing is trusted yet
   diw methods                                   every method and its fields
 """
 
@@ -175,7 +176,9 @@ def _naming_the_flag(message: str, command: click.Command) -> str:
     asked = command.asked if isinstance(command, Verbs) else command
     if not colon or asked is None:
         return message
-    flags = {flag.lstrip("-").replace("-", "_"): flag for p in asked.params for flag in p.opts}
+    verbs = [asked, *getattr(asked, "commands", {}).values()]
+    options = (flag for verb in verbs for one in verb.params for flag in one.opts)
+    flags = {flag.lstrip("-").replace("-", "_"): flag for flag in options}
     if "set" in flags and _is_field(argument):
         return f"--set {message}"
     flag = flags.get(argument) or flags.get(f"{argument}s")

@@ -316,7 +316,7 @@ def read_like(
 
 
 def fingerprints(
-    train: Dataset,
+    train: Dataset | None,
     rows: Sequence[int],
     raw: Raw | None = None,
 ) -> list[str]:
@@ -326,14 +326,14 @@ def fingerprints(
     spreadsheet takes some texts with digits for numbers.
 
     Args:
-        train: The training data as read.
+        train: The data as read; None where they are given as found.
         rows: Row numbers (m,) of the data as read.
         raw: The same data as found in a file; None for a benchmark.
     """
     return [_letters(content) for content in _contents(train, rows, raw)]
 
 
-def _contents(train: Dataset, rows: Sequence[int], raw: Raw | None) -> Iterator[bytes]:
+def _contents(train: Dataset | None, rows: Sequence[int], raw: Raw | None) -> Iterator[bytes]:
     match None if raw is None else raw.content:
         case TableFile() as table:
             used = [name for name in table.columns if name not in (raw.not_features if raw else ())]
@@ -347,6 +347,7 @@ def _contents(train: Dataset, rows: Sequence[int], raw: Raw | None) -> Iterator[
             for row in rows:
                 yield images.files[row].read_bytes()
         case None:
+            assert train is not None
             for row in rows:
                 yield train.inputs.take(torch.tensor([row])).numpy().tobytes()
 

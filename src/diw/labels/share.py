@@ -13,7 +13,8 @@ fits. λ is as it makes the variance smallest (Angelopoulos et al. 2023).
 
 The interval is Wilson's, with the variance of the binomial scaled by what the predictions leave of
 it and by 1 − m/n, since the rows are drawn without replacement. Where few verified labels are wrong
-(or few are right), it is the exact one of the hypergeometric distribution.
+(or few are right), it is the exact one of the hypergeometric distribution, or of the binomial one
+with as many rows as those drawn with different probabilities are worth.
 """
 
 from dataclasses import dataclass
@@ -21,7 +22,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import hypergeom, t
+from scipy.stats import beta, hypergeom, t
 
 from diw.labels.transitions import Bools, Floats, Ints
 
@@ -69,7 +70,9 @@ def estimate_share(
     m = float(weights.sum() ** 2 / (weights**2).sum())
     p = float(np.average(observed, weights=weights))
     if min(p, 1 - p) * m < FEW:
-        return exact_share(round(p * round(m)), round(m), n)
+        if np.ptp(weights) <= RANK * weights.max():
+            return exact_share(round(p * round(m)), round(m), n)
+        return _effective_share(p, m).joined(observed, n - len(observed))
     root = np.sqrt(weights / weights.sum())[:, None]
     design = root * (predicted - np.average(predicted, axis=0, weights=weights))
     power = np.linalg.lstsq(design, root[:, 0] * (observed - p), rcond=RANK)[0]
@@ -79,13 +82,13 @@ def estimate_share(
     axes, sizes, _ = np.linalg.svd(design, full_matrices=False)
     leverage = (axes[:, sizes > RANK * sizes.max()] ** 2).sum(axis=1) + root[:, 0] ** 2
     errors = (left - rest) / np.maximum(1 - leverage, 0.1)
-    variance = float(np.average(errors**2, weights=weights))
+    variance = float(np.average(errors**2, weights=weights**2))
     variance = min(variance + MISSED / m, max(variance, p * (1 - p)))
     free = max(m - 1 - len(power), 1.0)
     verified = len(observed) / n
     value = verified * float(observed.mean()) + (1 - verified) * (float(mean @ power) + rest)
     value = min(max(value, 0.0), 1.0)
-    variance = float(np.average((left - rest) ** 2, weights=weights)) * m / max(m - 2, 1)
+    variance = float(np.average((left - rest) ** 2, weights=weights**2)) * m / max(m - 2, 1)
     variance = min(variance + MISSED / m, max(variance, p * (1 - p)))
     return _wilson(value, variance / (p * (1 - p)) * (1 - verified) / m, free)
 
@@ -96,6 +99,18 @@ def _wilson(value: float, scale: float, free: float) -> Share:
     centre = (value + factor / 2) / (1 + factor)
     half = np.sqrt(factor * (value * (1 - value) + factor / 4)) / (1 + factor)
     return Share(value, float(max(centre - half, 0.0)), float(min(centre + half, 1.0)))
+
+
+def _effective_share(value: float, m: float) -> Share:
+    """Clopper and Pearson's interval for a share found in effectively m rows (Korn, Graubard 1998).
+
+    One-sided where all or none are wrong, as `exact_share`.
+    """
+    wrong, right = m * value, m * (1 - value)
+    tail = 1 - LEVEL if value in (0, 1) else (1 - LEVEL) / 2
+    low = float(beta.ppf(tail, wrong, right + 1)) if value > 0 else 0.0
+    high = float(beta.isf(tail, wrong + 1, right)) if value < 1 else 1.0
+    return Share(value, low, high)
 
 
 def exact_share(wrong: int, m: int, n: int) -> Share:
