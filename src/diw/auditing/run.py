@@ -103,11 +103,9 @@ def audit_run(
         "origin": of_run(run),
     }
     if checked is not None:
-        table = _as_table(score, predicted, labels)
+        table = _as_table(score, predicted + opinion, labels)
         if verified is None:  # the network was told their right labels, the opinion was not
-            table = np.sqrt(table * opinion)
             table[trusted] = opinion[trusted]
-            table /= table.sum(axis=1, keepdims=True)
             labels = labels.copy()
             labels[checked.places] = checked.given
         fold = draw_folds(len(checked.places), seed)
@@ -197,7 +195,7 @@ def _doubtful(places: Ints, opinion: Floats, labels: Ints) -> Ints:
 
 
 def _as_table(score: Floats, predicted: NDArray[np.floating], labels: Ints) -> Floats:
-    """(n, k) probabilities: of the given label one less its score, of others as predicted."""
+    """(n, k) probabilities: of the given label one less its score, of others in proportion."""
     rows = np.arange(len(labels))
     table = np.maximum(np.asarray(predicted, np.float64), TINY)
     table[rows, labels] = 0.0
