@@ -106,3 +106,16 @@ def test_data_that_are_not_there_any_more_are_said_to_be_unchecked(right, capfd)
     fill(Path("check/check.csv"), right)
     Path("x.csv").unlink()
     assert "40 of 40 drawn rows checked" in done("trust", "read", "check/check.csv")
+
+
+def test_rows_are_drawn_where_a_run_doubts_them(workplace) -> None:
+    call = ("trust", "draw", "train.csv", "--label", "status", "--out", "check")
+    out = done(*call, "-n", "10", "--from", "model")
+    assert out.startswith("10 of 80 rows drawn\nof how many labels are wrong they tell as much as")
+    rounds = Draw.load(Path("check")).rounds
+    assert rounds[0].way == "informed"
+    assert 0 < min(rounds[0].chance) < max(rounds[0].chance) <= 1
+    line = refused(*call, "-n", "10", "--from", "model", "--probabilities", "test.csv")
+    assert line.startswith("diw: --from: give either")
+    line = refused("trust", "draw", "train.npz", "--out", "other", "--from", "model")
+    assert "was not trained on rows of train.npz" in line

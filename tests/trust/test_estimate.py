@@ -53,6 +53,7 @@ def test_rows_of_rare_classes_count_by_what_they_stand_for() -> None:
     found = known(draw, [said(draw, right)])
     assert found.share.value == pytest.approx(0.1, abs=0.03)
     assert found.by_class[2].value == 1.0
+    found = known(draw, [said(draw, np.where(np.arange(1000) % 2, GIVEN, 2))])
     assert found.cost < 0.9
     assert any("drawn at random" in line for line in sentences(found, ["a"]))
 

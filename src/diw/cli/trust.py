@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from diw.cli.options import COUNT, FILE, FOLDER, SEED, Reading, Results, say, say_next, takes
+from diw.cli.options import COUNT, FILE, FOLDER, PATH, SEED, Reading, Results, say, say_next, takes
 from diw.errors import UsageError
+from diw.runs import find_run
 
 if TYPE_CHECKING:
     from diw.trust import Draw, Items, Known
@@ -17,6 +18,7 @@ EXAMPLES = """
 Examples:
   diw trust draw train.csv --label status -n 100 --out check
   diw trust draw photos -n 100 --out check
+  diw trust draw train.csv --label status --from model -n 50 --out check
   diw trust read check/verified.csv
   diw trust read check/check.csv --out verified.csv
   diw trust read anna.csv ben.csv --draw check
@@ -54,6 +56,19 @@ def trust() -> None:
     show_default=True,
     help="In proportion to the given classes, at least two of each; or at random from all.",
 )
+@click.option(
+    "--from",
+    "run",
+    type=PATH,
+    metavar="RUN",
+    help="Draw half of the rows where this run on DATA doubts the label.",
+)
+@click.option(
+    "--probabilities",
+    type=FILE,
+    metavar="TABLE",
+    help="The same by class probabilities of any model, p_CLASS as `diw predict` writes them.",
+)
 @click.option("--text", metavar="COLUMN", help="A column to be shown as a text.")
 @click.option(
     "--show-given",
@@ -68,6 +83,8 @@ def draw(
     rows: int,
     out: Path,
     way: str,
+    run: Path | None,
+    probabilities: Path | None,
     text: str | None,
     show_given: bool,
     seed: int,
@@ -85,12 +102,17 @@ def draw(
 
     from diw.outputs import create_json, create_text
     from diw.trust import Draw, draw_rows, read_items
-    from diw.trust.draw import STATE
+    from diw.trust.draw import INFORMED, STATE
+    from diw.trust.informed import worth, wrong_labels
     from diw.trust.items import text_column
     from diw.trust.page import PAGE, render
     from diw.trust.sheet import CHECKED, SHEET, read_sheet, write_sheet
 
-    outputs = results.outputs(Path(data), out / CHECKED)
+    if run is not None and probabilities is not None:
+        raise UsageError("from: give either --from RUN or --probabilities TABLE")
+    trained = None if run is None else find_run(run)
+    reads = [Path(data), out / CHECKED, *([probabilities] if probabilities else [])]
+    outputs = results.outputs(*reads, runs=[trained] if trained else [])
     goes_on = (out / STATE).exists()
     before = Draw.load(out) if goes_on else None
     number = 1 if before is None else len(before.rounds) + 1
@@ -102,16 +124,31 @@ def draw(
         before = Draw(data, home, label, reading.text_encoding, items.classes, tuple(counts))
     else:
         before.check(items)
-    new = draw_rows(items.given, len(items.classes), rows, way=way, before=before.rows, seed=seed)
+    saved = folder / CHECKED
+    answers = read_sheet(saved, before) if saved.exists() and before.rows else {}
+    wrong, source = None, trained or probabilities
+    if source is not None:
+        right = {before.rows[place]: one.right for place, one in answers.items()}
+        checked = {row: label for row, label in right.items() if label is not None}
+        wrong = wrong_labels(source, items, checked)
+    new = draw_rows(
+        items.given,
+        len(items.classes),
+        rows,
+        way=way if wrong is None else INFORMED,
+        before=before.rows,
+        wrong=wrong,
+        seed=seed,
+    )
     drawn = before.continued(items, new)
     chances = drawn.drawn(np.ones(len(drawn.rows), bool)).tolist()
-    saved, shown = folder / CHECKED, items.show(drawn.rows)
+    shown = items.show(drawn.rows)
     page = render(
         drawn,
         shown,
         chances,
         text=text_column(shown, text),
-        answers=read_sheet(saved, drawn) if saved.exists() else None,
+        answers=answers,
         show_given=show_given,
     )
     lines = write_sheet(drawn, len(before.rows), shown, chances, show_given=show_given)
@@ -119,6 +156,9 @@ def draw(
     create_text(folder / sheet, lines, force=results.force)
     create_json(folder / STATE, drawn.as_json(), force=results.force)
     _say_drawn(drawn, len(new.rows), items)
+    if wrong is not None:
+        same = worth(wrong, np.array(new.chance), np.array(new.rows))
+        click.echo(f"of how many labels are wrong they tell as much as {same:.0f} drawn at random")
     click.echo(f"{folder / PAGE}\n{folder / sheet}")
     results.write({"rows": drawn.rows, "drawn": chances})
 

@@ -153,7 +153,7 @@ def known(draw: Draw, sheets: Sequence[Answers]) -> Known:
         np.bincount(given[wrong], minlength=k),
         {name: count for name, count in named.items() if count},
         None if in_all is None else _with_more(in_all, int(told.sum()), n),
-        _cost(drawn[told]),
+        _cost(drawn[told], wrong[told]),
         answers,
         tuple(sheets),
         _agreements(sheets),
@@ -182,10 +182,17 @@ def _with_more(share: Share, m: int, n: int) -> Share:
     return Share(share.value, low, high)
 
 
-def _cost(drawn: Floats) -> float:
-    """(Σw)² / (m Σw²) of what each row stands for: Kish's efficiency."""
+def _cost(drawn: Floats, wrong: Bools) -> float:
+    """The variance of a share from as many random rows, over that from these rows.
+
+    Where none or all are wrong it is Kish's efficiency of what each row stands for.
+    """
+    if not len(drawn):
+        return 1.0
     weights = 1 / drawn
-    return float(weights.sum() ** 2 / (weights**2).sum() / len(drawn)) if len(drawn) else 1.0
+    p = float(np.average(wrong, weights=weights))
+    residuals = (wrong - p) ** 2 / (p * (1 - p)) if 0 < p < 1 else np.ones(len(drawn))
+    return float(weights.sum() ** 2 / (weights**2 * residuals).sum() / len(drawn))
 
 
 def _agreements(sheets: Sequence[Answers]) -> tuple[Agreement, ...]:
