@@ -4,10 +4,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
 
 from diw.runs import Recipe
 from diw.training.many import Stopwatch
-from diw.training.recorded import execute, with_method
+from diw.training.recorded import Recorded, execute, with_method
 from tests.problems import TINY
 
 
@@ -28,3 +29,19 @@ def test_an_estimate_counts_epochs_pretraining_and_runs() -> None:
     pretrained = with_method(TINY, "siw-l", {"pretraining": 3})
     assert watch.seconds([pretrained]) == pytest.approx(2 * one)
     assert watch.seconds([longer, longer]) == pytest.approx(4 * one)
+
+
+@pytest.mark.parametrize("method", ["giw", "glc", "iw-t"])
+def test_a_method_that_no_other_stands_for_is_timed_after_one_epoch_of_pretraining(
+    method: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+    pretrain = Recorded._pretrain
+
+    def noted(recorded: Recorded, epochs: int) -> torch.nn.Module:
+        asked.append(epochs)
+        return pretrain(recorded, epochs)
+
+    monkeypatch.setattr(Recorded, "_pretrain", noted)
+    assert Stopwatch().seconds([with_method(TINY, method)]) > 0
+    assert asked == [1]

@@ -325,6 +325,8 @@ class Stopwatch:
         if key not in self._steps:
             has = {field.name for field in describe(find(method))}
             own = {name: value for name, value in spec.method_fields.items() if name in has}
+            if "pretraining" in has:  # its epochs are counted apart, and one is enough to go on
+                own["pretraining"] = 1
             with _thrown_away(with_method(spec, method, own)) as recorded:
                 self._steps[key] = recorded.training.trial_seconds()
         return self._steps[key]
@@ -346,4 +348,4 @@ class Stopwatch:
 def _thrown_away(spec: RunSpec) -> Generator[Recorded]:
     """The training of a spec, in a folder that does not stay."""
     with tempfile.TemporaryDirectory() as folder, torch.random.fork_rng(devices=[]):
-        yield make_recorded(spec, Run(Path(folder)))
+        yield make_recorded(spec, Run.create(Path(folder), spec.as_json()))
