@@ -2,9 +2,6 @@
 
 import json
 import shlex
-import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -43,11 +40,13 @@ def test_without_trusted_samples_two_commands_lead_on(verb, data, tmp_path, monk
     assert code == 2
     *_, line, first, second = error.splitlines()
     assert line.startswith(f"diw: --trusted: none are given, and no rows of {data} are marked")
-    python = f"{shlex.quote(sys.executable)} -c"
-    subprocess.run(first.replace("python -c", python), shell=True, check=True)
-    if data == "photos":  # somebody looks at some
-        for name in (f"{kind}/{number}.png" for kind in ("bar", "pole") for number in range(4)):
-            shutil.copy(f"photos/{name}", f"checked/{name}")
+    done(*shlex.split(first)[1:])
+    header, *lines = Path("check/check.csv").read_text(encoding="utf-8-sig").splitlines()
+    for place, line in enumerate(lines):  # somebody looks at all of them
+        cells = line.split(",")
+        cells[2] = Path(cells[0]).parent.name if data == "photos" else ("ok", "broken")[place % 2]
+        lines[place] = ",".join(cells)
+    Path("check/verified.csv").write_text("\n".join([header, *lines]) + "\n")
     done(*shlex.split(second)[1:])
 
 

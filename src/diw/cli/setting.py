@@ -4,7 +4,6 @@ import shlex
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -19,8 +18,6 @@ if TYPE_CHECKING:
 DEFAULT = Recipe()
 CHECKED = 100
 """Rows that somebody without trusted samples is told to check."""
-MANY = 10
-"""Classes that are named one by one."""
 SIMULATED = "symmetric:0.4"
 """What `diw compare` does to data sets with a name where no shift is named."""
 
@@ -64,25 +61,23 @@ class Data:
         except UsageError as error:
             if self.trusted is not None or not str(error).startswith("trusted: no rows"):
                 raise
-            raise _no_trusted(self.data, bundle) from None
+            raise _no_trusted(self.data, self.label, bundle) from None
 
 
-def _no_trusted(data: str, bundle: "Bundle") -> UsageError:
+def _no_trusted(data: str, label: str | None, bundle: "Bundle") -> UsageError:
     """There are no trusted samples: two commands that lead to some, and go on with them."""
-    rows, checked = len(bundle.train), "checked.txt"
-    words = f"trusted: none are given, and no rows of {data} are marked clean."
-    if Path(data).is_dir():
-        checked = "checked"
-        classes = bundle.train.classes if len(bundle.train.classes) <= MANY else ("CLASS",)
-        first = shlex.join(["mkdir", "-p", *(f"{checked}/{name}" for name in classes)])
-        words += " Put images that you have looked at into folders of their right class:"
-    else:
-        number = min(CHECKED, max(1, rows // 4))
-        draw = f"print(*sorted(random.sample(range({rows}), {number})), sep='\\n')"
-        first = f'python -c "import random; {draw}" > {checked}'
-        words += " Draw rows to look at, counted from 0, and correct their labels in the file:"
+    words = (
+        f"trusted: none are given, and no rows of {data} are marked clean. Draw rows, check them "
+        "on the page check/check.html, save verified.csv beside it, and go on with those:"
+    )
+    rows, classes = min(CHECKED, max(1, len(bundle.train) // 2)), len(bundle.train.classes)
+    way = [] if 2 * classes <= rows else ["--way", "random"]
+    named = [] if label is None else ["--label", label]
+    number = ["-n", str(rows), *way]
+    first = ["diw", "trust", "draw", data, *named, *number, "--out", "check"]
     given = click.get_current_context().meta.get("diw.given", [])
-    return UsageError(words, [first, shlex.join(["diw", *given, "--trusted", checked])])
+    second = ["diw", *given, "--verified", "check/verified.csv"]
+    return UsageError(words, [shlex.join(first), shlex.join(second)])
 
 
 def _of_recipe(name: str, kind: Any, text: str, own: str) -> Any:
