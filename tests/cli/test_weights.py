@@ -250,3 +250,50 @@ def test_labels_are_not_matched_in_parts_either() -> None:
     weigh("folder", "c.parquet", *options)  # trusted rows need no labels
     line = refused("weights", "folder", "b.parquet", "--out", "w.npy", "--label", "no")
     assert "has no column 'no'" in line
+
+
+def write_table(name: str, labels: str, seed: int, *, move: float = 0.0, named: bool = True) -> str:
+    """Rows of three normal classes in the plane, with their labels or without."""
+    generator = np.random.default_rng(seed)
+    centres = {"a": (0, 0), "b": (2, 0), "c": (0, 2)}
+    lines = ["u,v,label" if named else "u,v"]
+    for label in labels:
+        u, v = generator.normal(size=2) + centres[label] + move
+        lines.append(f"{u},{v},{label}" if named else f"{u},{v}")
+    Path(name).write_text("\n".join(lines))
+    return name
+
+
+def test_weights_by_class_need_no_labels_of_the_target() -> None:
+    train = write_table("train.csv", "abc" * 200, 0)
+    target = write_table("target.csv", "aaaaaabbbc" * 50, 1, named=False)
+    weights, text = weigh(train, target, "--by-class", "--json", "s.json")
+    assert "a: 5" in text
+    shares = weights[:3] / 3
+    assert np.array_equal(weights, np.tile(weights[:3], 200))
+    assert shares == pytest.approx([0.6, 0.3, 0.1], abs=0.1)
+    said = json.loads(Path("s.json").read_text())
+    assert said["status"] == "optimal"
+    assert said["p_value"] > 0.05
+
+
+def test_weights_by_class_are_ones_where_more_than_the_shares_differs() -> None:
+    train = write_table("train.csv", "abc" * 200, 0)
+    moved = write_table("moved.csv", "abc" * 100, 1, move=2.0, named=False)
+    weights, text = weigh(train, moved, "--by-class")
+    assert (weights == 1).all()
+    assert "more than the class shares differs" in text
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--bound", "3"], "--bound: --by-class does not use it"),
+        (["--estimator", "entropy"], "--estimator: --by-class does not use it"),
+        (["--in-parts"], "by-class: needs all of TRAIN in memory"),
+        ([], "class 'c' has 3 rows; 10 or more are needed"),
+    ],
+)
+def test_weights_by_class_refuse_what_they_cannot_do(options: list[str], message: str) -> None:
+    train = write_table("train.csv", "ab" * 20 + "ccc", 0)
+    assert message in refused("weights", train, train, "--out", "w.csv", "--by-class", *options)

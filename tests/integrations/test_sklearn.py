@@ -17,6 +17,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
 from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import check_estimator
 from torch import nn
@@ -24,6 +25,7 @@ from torch import nn
 import diw
 from diw import KMM, DIWClassifier, DIWRegressor, ImportanceWeighted
 from diw.errors import DIWWarning, UsageError
+from diw.matching import LabelShift
 from diw.methods import find, make
 from diw.step import Horizon
 
@@ -370,3 +372,25 @@ def test_without_the_extra_one_line_says_what_to_install(monkeypatch) -> None:
     with pytest.raises(ImportError, match=r"is not installed: pip install 'diw\[sklearn\]'$"):
         _ = diw.DIWClassifier
     assert "DIWClassifier" in dir(diw)
+
+
+def by_shares(shares, n, seed, move=0.0):
+    generator = np.random.default_rng(seed)
+    y = generator.choice(["no", "yes"], n, p=shares)
+    return generator.normal(size=(n, 2)) + 1.5 * (y == "yes")[:, None] + move, y
+
+
+@pytest.mark.parametrize("learner", [LogisticRegression(), SVC()])
+def test_weights_by_class_follow_a_target_with_other_class_shares(learner) -> None:
+    X, y = by_shares([0.5, 0.5], 600, 0)
+    target, right = by_shares([0.1, 0.9], 600, 1)
+    plain = learner.fit(X, y).score(target, right)
+    model = ImportanceWeighted(learner, LabelShift()).fit(X, y, X_trusted=target)
+    assert model.kmm_.shares_ == pytest.approx([0.1, 0.9], abs=0.06)
+    assert model.weights_[y == "no"] == pytest.approx(model.kmm_.class_weights_[0])
+    assert model.score(target, right) > plain + 0.03
+    with pytest.warns(DIWWarning, match="more than the class shares differs"):
+        moved = ImportanceWeighted(learner, LabelShift()).fit(X, y, X_trusted=target + 2)
+    assert (moved.weights_ == 1).all()
+    with pytest.raises(UsageError, match=r"^y: class 'no' has 3 rows; 10 or more are needed"):
+        ImportanceWeighted(learner, LabelShift()).fit(X[:13], ["no"] * 3 + ["yes"] * 10, X)

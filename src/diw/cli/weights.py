@@ -20,6 +20,7 @@ from diw.errors import DIWWarning, RunError, UsageError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from diw.data.values import ValuePair
     from diw.matching import Estimator
 
 EXAMPLES = """
@@ -30,6 +31,7 @@ Examples:
   diw weights train.parquet trusted.parquet --gamma median --out w.parquet
   diw weights train.csv trusted.csv --out weights.csv --estimator entropy
   diw weights folder-of-parquet trusted.parquet --drop label --out weights.npy
+  diw weights train.csv target.csv --out weights.csv --by-class
 """
 
 ESTIMATORS = ("kmm", "stopped", "entropy", "chi2", "ulsif", "logistic", "isotonic")
@@ -37,6 +39,8 @@ OLD_ESTIMATORS = {"el": "entropy", "kliep": "logistic"}
 """Of version 0.2, with what is closer to the ratio; they go with 1.0."""
 LARGE = 1 << 30
 """Bytes of an .npy file from which on it is read in parts."""
+SHOWN = 10
+"""Classes whose shares are shown."""
 ENDINGS = (".csv", ".npy", ".npz", ".parquet")
 
 
@@ -72,6 +76,11 @@ ENDINGS = (".csv", ".npy", ".npz", ".parquet")
     type=float,
     help="Penalty of entropy, chi2, ulsif and logistic.  [default: chosen by the data]",
 )
+@click.option(
+    "--by-class",
+    is_flag=True,
+    help="Weigh by class, for other class shares in TRUSTED, which needs no labels.",
+)
 @click.option("--raw", is_flag=True, help="Do not standardise the columns.")
 @click.option(
     "--gamma",
@@ -97,6 +106,7 @@ def weights(
     raw: bool,
     gamma: str | None,
     name: str,
+    by_class: bool,
     in_parts: bool,
     scheduler: str | None,
     waiting: Waiting,
@@ -112,6 +122,10 @@ def weights(
     labels, use `diw train` and `diw audit`. Files are .npy, .npz, .csv, .tsv or
     .parquet; columns of numbers are standardised by TRAIN, columns of text become one-hot.
 
+    With --by-class only the classes' shares may differ, and TRAIN has labels: the shares of TRUSTED
+    are estimated from the inputs, and the assumption is tested. Where more differs, all weights are
+    one.
+
     TRAIN may also be a folder of .parquet or .npy files with numbers. It is then read in parts,
     as often as needed, and so is an .npy file of more than a gigabyte; the weights are
     written as .npy.
@@ -123,7 +137,12 @@ def weights(
     if name in OLD_ESTIMATORS:
         say([f"estimator: {name} goes with diw 1.0; {OLD_ESTIMATORS[name]} is taken instead"])
         name = OLD_ESTIMATORS[name]
+    if by_class and (settings or name != "kmm" or keep_label):
+        unused = next(iter(settings), "keep_label" if keep_label else "estimator")
+        raise UsageError(f"{unused}: --by-class does not use it; leave it out")
     if in_parts or scheduler is not None or _is_large(train):
+        if by_class:
+            raise UsageError("by-class: needs all of TRAIN in memory")
         if name != "kmm":
             raise UsageError(f"estimator: {name} needs all of TRAIN in memory; only kmm does not")
         with warnings.catch_warnings():
@@ -155,6 +174,11 @@ def weights(
         keep_label=keep_label,
     )
     reading.say(pair.notes)
+    if by_class:
+        weights, summary = _by_class(train, pair, label, reading.text_encoding)
+        _write(out, weights, force=results.force)
+        _say_summary(summary, out, results)
+        return
     estimator = _estimator(name, settings)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", DIWWarning)
@@ -169,6 +193,40 @@ def weights(
     _write(out, values, force=results.force)
     summary = _summary(values, estimator, len(pair.trusted))
     _say_summary(summary, out, results)
+
+
+def _by_class(
+    train: Path, pair: "ValuePair", label: str | None, text_encoding: str | None
+) -> tuple["NDArray[Any]", dict[str, Any]]:
+    """Weights by class, with what is known of the shares of the classes."""
+    from diw.auditing.class_shares import class_shares
+    from diw.data.read import read_raw
+    from diw.metrics import effective_sample_size
+
+    names = read_raw(train, label, text_encoding=text_encoding).labels or ()
+    vectors, target = (values.reshape(len(values), -1) for values in (pair.train, pair.trusted))
+    if len(names) != len(vectors):
+        raise UsageError(f"{train}: {len(names)} labels for {len(vectors)} rows")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", DIWWarning)
+        found, classes = class_shares(vectors, names, target)
+    say(str(warning.message) for warning in caught)
+    shown = [
+        f"{name}: {100 * there:.1f}% ± {196 * error:.1f} there, {100 * here:.1f}% here"
+        for name, there, error, here in zip(
+            classes, found.shares_, found.errors_, found.train_shares_, strict=True
+        )
+    ]
+    return found.weights_, {
+        "rows": len(vectors),
+        "trusted_rows": len(target),
+        "status": found.status_,
+        "class_shares": "; ".join(shown[:SHOWN]),
+        "p_value": found.p_value_,
+        "worth_labels_of_rows": round(found.labels_worth_),
+        "effective_sample_size": effective_sample_size(found.weights_),
+        "largest": float(found.weights_.max()),
+    }
 
 
 def _estimator(name: str, settings: dict[str, Any]) -> "Estimator":

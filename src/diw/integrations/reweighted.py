@@ -6,12 +6,14 @@ import numpy as np
 
 from diw.errors import UsageError
 from diw.integrations import missing
-from diw.matching import KMM, Estimator
+from diw.matching import KMM, Estimator, LabelShift
+from diw.matching.label_shift import FEWEST, softmax
 
 try:
     from sklearn import get_config
     from sklearn.base import BaseEstimator, MetaEstimatorMixin
     from sklearn.base import clone as clone_estimator
+    from sklearn.model_selection import StratifiedKFold
     from sklearn.utils import get_tags
     from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
     from sklearn.utils.validation import has_fit_parameter
@@ -24,11 +26,14 @@ class ImportanceWeighted(MetaEstimatorMixin, BaseEstimator):
 
     Kernel mean matching of the inputs (`diw.KMM`) gives the estimator's `sample_weight`: right
     under covariate shift, where the inputs differ and the labels for given inputs do not. Put
-    numbers of different scales on one scale first: distances between rows decide.
+    numbers of different scales on one scale first: distances between rows decide. With
+    `LabelShift()` in its place the weights go by class: right where the classes' shares differ
+    and the inputs of each class do not; its probabilities are the estimator's, from five fits that
+    leave a fifth of the rows out.
 
     Args:
         estimator: Has `sample_weight` in `fit`.
-        kmm: How to weigh, an estimator of `diw.matching`; None for `KMM()`.
+        kmm: How to weigh, an estimator of `diw.matching` or `LabelShift`; None for `KMM()`.
         X_trusted: (m, d) samples as they will be met, without labels; may be given to `fit`.
 
     Attributes:
@@ -37,7 +42,9 @@ class ImportanceWeighted(MetaEstimatorMixin, BaseEstimator):
         kmm_: The fitted estimator of the weights, with its status.
     """
 
-    def __init__(self, estimator: Any, kmm: Estimator | None = None, X_trusted: Any = None):
+    def __init__(
+        self, estimator: Any, kmm: Estimator | LabelShift | None = None, X_trusted: Any = None
+    ):
         self.estimator = estimator
         self.kmm = kmm
         self.X_trusted = X_trusted
@@ -65,7 +72,11 @@ class ImportanceWeighted(MetaEstimatorMixin, BaseEstimator):
             routed: Any = process_routing(self, "fit", **params)
             params = dict(routed.estimator.fit)
         clone: Any = clone_estimator
-        self.kmm_ = clone(self.kmm or KMM()).fit(X, X_trusted)
+        self.kmm_ = clone(self.kmm or KMM())
+        if isinstance(self.kmm_, LabelShift):
+            _fit_shares(self.kmm_, clone(self.estimator), X, y, X_trusted)
+        else:
+            self.kmm_.fit(X, X_trusted)
         self.weights_ = np.asarray(self.kmm_.weights_, dtype=np.float64)
         given = params.pop("sample_weight", None)
         weights = self.weights_ if given is None else self.weights_ * np.asarray(given)
@@ -94,3 +105,45 @@ class ImportanceWeighted(MetaEstimatorMixin, BaseEstimator):
         tags.estimator_type, tags.target_tags = inner.estimator_type, inner.target_tags
         tags.classifier_tags, tags.regressor_tags = inner.classifier_tags, inner.regressor_tags
         return tags
+
+
+FOLDS = 5
+"""Fits of the estimator whose probabilities tell the target's class shares."""
+
+
+def _fit_shares(shift: LabelShift, estimator: Any, X: Any, y: Any, target: Any) -> None:
+    """Class shares by the estimator's own probabilities for rows that it has not learned."""
+    classes, codes = np.unique(np.asarray(y), return_inverse=True)
+    size = min(np.bincount(codes))
+    if size < FEWEST:
+        few = classes[int(np.bincount(codes).argmin())]
+        raise UsageError(f"y: class {str(few)!r} has {size} rows; {FEWEST} or more are needed")
+    held, theirs = np.empty((len(codes), len(classes))), np.zeros((len(target), len(classes)))
+    folds = StratifiedKFold(FOLDS, shuffle=True, random_state=shift.seed)
+    clone: Any = clone_estimator
+    for fitted_on, left_out in folds.split(codes, codes):
+        some = clone(estimator).fit(_some(X, fitted_on), codes[fitted_on])
+        held[left_out] = _probabilities(some, _some(X, left_out))
+        theirs += _probabilities(some, target) / FOLDS
+    rows = {"rows": X, "target_rows": target} if _numeric(X) and _numeric(target) else {}
+    shift.fit(held, codes, theirs, **rows)
+
+
+def _some(X: Any, places: Any) -> Any:
+    """Rows of an array, a table or a list."""
+    if hasattr(X, "iloc"):
+        return X.iloc[places]
+    return X[places] if hasattr(X, "shape") else np.asarray(X)[places]
+
+
+def _probabilities(fitted: Any, X: Any) -> Any:
+    """(n, k) probabilities, or those that decision values stand for up to a temperature."""
+    if hasattr(fitted, "predict_proba"):
+        return fitted.predict_proba(X)
+    scores = fitted.decision_function(X)
+    return softmax(np.stack([0 * scores, scores], axis=1) if scores.ndim == 1 else scores)
+
+
+def _numeric(X: Any) -> bool:
+    """Whether rows are numbers, which the assumption can be tested on."""
+    return np.asarray(X).dtype.kind in "fiub"

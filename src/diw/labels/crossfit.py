@@ -151,8 +151,12 @@ class CrossFit:
         predicted = np.empty((len(wide), self._k))
         for f, coefficients in enumerate(self._fits):
             predicted[fold == f] = wide[fold == f] @ coefficients
-        predicted = np.maximum(predicted, SMALLEST)
-        return predicted / predicted.sum(1, keepdims=True)
+        return _probabilities(predicted)
+
+    def predict_others(self, features: Floats) -> Floats:
+        """(b, k) probabilities of rows that no fit has seen: the mean of all fits."""
+        wide = _wide(features)
+        return np.mean([_probabilities(wide @ fit) for fit in self._fits], axis=0)
 
 
 def cross_fit(features: Floats, labels: Ints, k: int, seed: int) -> Floats:
@@ -232,6 +236,12 @@ def _robust_scale(vectors: Floats) -> tuple[Floats, Floats]:
     largest = np.maximum(np.abs(vectors - centre).max(axis=0), TINY)
     spread = largest * ((vectors - centre) / largest).std(axis=0)
     return centre, np.where(high > low, (high - low) / 1.349, spread)
+
+
+def _probabilities(values: Floats) -> Floats:
+    """Values (b, k) as probabilities, at least 1e-3."""
+    values = np.maximum(values, SMALLEST)
+    return values / values.sum(1, keepdims=True)
 
 
 def _wide(features: Floats) -> Floats:

@@ -7,6 +7,7 @@ from diw.matching.deprecated import old_class, old_function
 from diw.matching.estimators import KMM, Estimator
 from diw.matching.isotonic import Isotonic
 from diw.matching.kmm import MatchOptions, Options, Solver, kmm, kmm_batch
+from diw.matching.label_shift import LabelShift
 from diw.matching.logistic import Logistic
 from diw.matching.match import Match
 from diw.matching.one_class import OneClass
@@ -22,6 +23,7 @@ __all__ = [
     "Entropy",
     "Estimator",
     "Isotonic",
+    "LabelShift",
     "Logistic",
     "Match",
     "MatchOptions",

@@ -33,7 +33,35 @@ MANY = 0.1  # the share without neighbours that is worth a warning
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class Estimator(ABC):
+class Parameters:
+    """Fields of a dataclass as parameters, by scikit-learn's conventions without importing it."""
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The parameters by name; `deep` is there for scikit-learn and changes nothing."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    def set_params(self, **params: Any) -> Self:
+        """Change parameters by name.
+
+        Raises:
+            ValueError: There is no such parameter.
+        """
+        known = list(self.get_params())
+        for name, value in params.items():
+            if name not in known:
+                kind = type(self).__name__
+                raise ValueError(f"{name}: is not a parameter of {kind}; choose from {known}")
+            setattr(self, name, value)
+        return self
+
+    def __repr__(self) -> str:
+        values = ((f, getattr(self, f.name)) for f in fields(self))
+        changed = [f"{field.name}={value!r}" for field, value in values if value != field.default]
+        return f"{type(self).__name__}({', '.join(changed)})"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class Estimator(Parameters, ABC):
     """Weights for training samples so that they look like the trusted ones.
 
     The classes keep scikit-learn's conventions (`get_params`, `set_params`, `clone`, trailing
@@ -107,7 +135,7 @@ class Estimator(ABC):
         """The largest weight."""
         return float(getattr(self, "bound", math.inf))
 
-    def _check(self) -> None:  # noqa: B027
+    def _check(self) -> None:
         """Refuse parameters that cannot work, by name."""
 
     @abstractmethod
@@ -129,24 +157,6 @@ class Estimator(ABC):
             raise UsageError(f"{argument}: {word} the column {next(iter(which))!r}")
         return rows[names]
 
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The parameters by name; `deep` is there for scikit-learn and changes nothing."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
-
-    def set_params(self, **params: Any) -> Self:
-        """Change parameters by name.
-
-        Raises:
-            ValueError: There is no such parameter.
-        """
-        known = list(self.get_params())
-        for name, value in params.items():
-            if name not in known:
-                kind = type(self).__name__
-                raise ValueError(f"{name}: is not a parameter of {kind}; choose from {known}")
-            setattr(self, name, value)
-        return self
-
     def __sklearn_tags__(self) -> Any:
         """What scikit-learn asks: fitted with two tables of numbers, no labels, finite."""
         from sklearn.utils import (  # pyright: ignore[reportMissingTypeStubs]
@@ -159,11 +169,6 @@ class Estimator(ABC):
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "weights_")
-
-    def __repr__(self) -> str:
-        values = ((f, getattr(self, f.name)) for f in fields(self))
-        changed = [f"{field.name}={value!r}" for field, value in values if value != field.default]
-        return f"{type(self).__name__}({', '.join(changed)})"
 
 
 def uncovered(train: FloatArray, trusted: FloatArray) -> float:
