@@ -33,6 +33,8 @@ Probe = Literal["auto", "shared", "separate"]
 Unit = Literal["sample", "token"]
 LoaderBatch = Batch | Sequence[Any] | Mapping[str, Any]
 """What a loader yields: see `Batch.of`."""
+CHECKED = 100
+"""Steps whose batches are checked for an index that means something else."""
 TRUSTED_BATCH = 256
 """The largest trusted batch of a step, unless its loader says otherwise."""
 
@@ -205,6 +207,8 @@ class Objective:
         )
         if self.method.by_losses and task.trusted_index is None and world.size == 1:
             self._watch.look_for(as_rows(task.trusted))
+        if own_loop and task.trusted_index is not None and len(task.trusted_index):
+            self._watch.look_for_places(task.trusted_index)
         self._adapt()
 
     def for_training(self, total_steps: int, steps_per_pass: int | None = None) -> Self:
@@ -326,6 +330,8 @@ class Objective:
                 raise UsageError(f"batch: {self.method.name} needs a training batch")
             return self._step(Batch(torch.empty(0), None), model, outputs, fits)
         taken = self._batch(batch)
+        if self.t < CHECKED:
+            taken.check_index(None if self.task.train is None else len(self.task.train))
         if taken.index is None and "index" in self.method.needs:
             raise UsageError(
                 f"batch: {self.method.name} has to know each sample; yield (inputs, targets, "

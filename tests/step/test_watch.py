@@ -103,3 +103,14 @@ def test_values_of_any_size_and_kind_are_told_apart() -> None:
     overlap = Overlap()
     overlap.see(Batch({"input_ids": words[10:]}, labels[10:]))
     assert overlap.found(mapping) is True
+
+
+@pytest.mark.parametrize(("first", "words"), [(1000, 1), (0, 0)])
+def test_places_of_trusted_samples_that_never_come_up_are_said(first: int, words: int) -> None:
+    """All weights stayed one."""
+    places = torch.arange(first, first + 8)
+    objective = diw.Objective(
+        network(), "remember", (INPUTS[:8], TARGETS[:8]), trusted_index=places
+    )
+    found = [line for line in said(objective, 3) if line.startswith("trusted_index: none of these")]
+    assert len(found) == words

@@ -53,6 +53,8 @@ class Task:
 
     def __post_init__(self) -> None:
         index = _whole("trusted_index", self.trusted_index, 0)
+        if index is not None:
+            _check_places(index, len(self.trusted), self.train)
         given = _whole("trusted_given", self.trusted_given, -1)
         if given is not None and len(given) != len(self.trusted):
             raise UsageError(
@@ -239,12 +241,29 @@ def _checked_weights(weights: Any) -> Tensor | None:
     return values
 
 
+def _check_places(index: Tensor, trusted: int, train: Rows | None) -> None:
+    """Refuse places of trusted samples that are of others, or beyond the training set."""
+    if len(index) > trusted:
+        raise UsageError(
+            f"trusted_index: give the places of the {trusted} trusted samples in the training set, "
+            f"not {len(index)} numbers"
+        )
+    if bool((index.sort().values.diff() == 0).any()):
+        raise UsageError("trusted_index: gives one place to several trusted samples")
+    if train is not None and len(index) and int(index.max()) >= len(train):
+        raise UsageError(
+            f"trusted_index: {int(index.max())} is no place in the training set, which has "
+            f"{len(train)} samples"
+        )
+
+
 def _whole(name: str, values: Any, least: int) -> Tensor | None:
     """A vector of whole numbers that are not below `least`."""
     if values is None:
         return None
     found = torch.as_tensor(values)
-    if found.ndim != 1 or found.is_floating_point() or bool((found < least).any()):
+    wrong = found.ndim != 1 or found.is_floating_point() or found.dtype == torch.bool
+    if wrong or bool((found < least).any()):
         what = "place in the training set" if least == 0 else "label before it was checked (or -1)"
         raise UsageError(
             f"{name}: give the {what} of each trusted sample, whole numbers of shape (m,); "

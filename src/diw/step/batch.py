@@ -21,6 +21,8 @@ Criterion = Callable[[ModelOutput, Tensor], Tensor]
 """(outputs, targets) → one loss per sample, shape (n,): a PyTorch loss with `reduction="none"`."""
 LABELS = ("labels", "label", "targets", "target")
 """The names under which a mapping may hold its labels."""
+LARGEST_INDEX = 1 << 30
+"""More training samples than that are not expected where their number is not known."""
 IGNORED = -100
 """The label of a token that does not count (padding), as in PyTorch and Hugging Face."""
 
@@ -58,6 +60,44 @@ class Batch:
         targets = None if self.targets is None else self.targets[chosen]
         index = None if self.index is None else self.index[chosen.to(self.index.device)]
         return Batch(each_tensor(self.inputs, lambda x: x[chosen]), targets, index)
+
+    def check_index(self, size: int | None = None) -> None:
+        """Refuse an index that is not the place of each sample in the training set.
+
+        A column of another meaning, such as a constant or a key, would mix samples up or ask for
+        as much memory as its largest number.
+
+        Args:
+            size: How many training samples there are, if that is known.
+        """
+        index = self.index
+        if index is None:
+            return
+        what = "batch: index has to be the place of each sample in the training set, counted from 0"
+        if index.is_floating_point() or index.dtype == torch.bool or index.shape != (len(self),):
+            raise UsageError(
+                f"{what}: whole numbers of shape ({len(self)},), not {index.dtype} of shape "
+                f"{tuple(index.shape)}"
+            )
+        if not len(index):
+            return
+        low, high = (int(end) for end in torch.aminmax(index))
+        if low < 0 or high >= (LARGEST_INDEX if size is None else size):
+            wrong = low if low < 0 else high
+            there = "" if size is None else f", which has {size:,} samples"
+            raise UsageError(f"{what}{there}; {wrong} is none")
+        if self.targets is None or self.targets.ndim != 1 or self.targets.is_floating_point():
+            return
+        order = torch.argsort(index, stable=True)
+        targets = self.targets.to(index.device)[order]
+        again = (index[order].diff() == 0) & (targets.diff() != 0)
+        if again.any():
+            place = int(again.nonzero()[0])
+            first, second = int(order[place]), int(order[place + 1])
+            raise UsageError(
+                f"{what}; rows {first} and {second} have the index {int(index[first])} both, and "
+                "different labels"
+            )
 
     def by_token(self, name: str) -> "Batch":
         """The same batch with each labelled token as a sample of its own.

@@ -49,6 +49,8 @@ class Watch:
         self._health = health
         self._overlap: Overlap | None = None
         self._trusted: Rows | None = None
+        self._places: Tensor | None = None
+        self._others = 0
         self._epoch = 0
         self._rows: list[dict[str, Any]] = []
         self._sums = _Sums()
@@ -58,12 +60,23 @@ class Watch:
         """Find out in the first epoch whether these trusted samples are trained on."""
         self._overlap, self._trusted = Overlap(), trusted
 
+    def look_for_places(self, places: Tensor) -> None:
+        """Find out in the first epoch whether these places of trusted samples (m,) come up."""
+        self._places = places.cpu()
+
     def start_epoch(self, epoch: int) -> None:
         """Judge the epoch that has ended."""
         if epoch > 1 and self._overlap is not None and self._trusted is not None:
             if self._overlap.found(self._trusted) is False:
                 self.not_trained_on("were not among the training samples of the first epoch")
             self._overlap = None
+        if epoch > 1 and self._places is not None and self._others:
+            self._say(
+                "places",
+                "trusted_index: none of these places was an index of the first epoch; give the "
+                "places that the loader gives to the trusted samples",
+            )
+            self._places = None
         self._judge("epoch", self._epoch)
         self._epoch = epoch
 
@@ -73,6 +86,11 @@ class Watch:
             self._no_epochs()
         if self._overlap is not None and step.epoch == 1:
             self._overlap.see(step.train)
+        if self._places is not None:
+            index = step.train.index
+            self._others += 1
+            if index is None or bool(torch.isin(index.cpu(), self._places).any()):
+                self._places = None
         if self._health:
             self._sums.add(step, weights)
             if not step.epoch and self._sums.steps == STEPS:
