@@ -2,7 +2,7 @@
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -69,6 +69,12 @@ def trust() -> None:
     metavar="TABLE",
     help="The same by class probabilities of any model, p_CLASS as `diw predict` writes them.",
 )
+@click.option(
+    "--to",
+    "tool",
+    type=click.Choice(["label-studio", "argilla", "jsonl"]),
+    help="Also write the rows for this tool; `read` takes what it exports.",
+)
 @click.option("--text", metavar="COLUMN", help="A column to be shown as a text.")
 @click.option(
     "--show-given",
@@ -85,6 +91,7 @@ def draw(
     way: str,
     run: Path | None,
     probabilities: Path | None,
+    tool: str | None,
     text: str | None,
     show_given: bool,
     seed: int,
@@ -107,6 +114,7 @@ def draw(
     from diw.trust.items import text_column
     from diw.trust.page import PAGE, render
     from diw.trust.sheet import CHECKED, SHEET, read_sheet, write_sheet
+    from diw.trust.tools import TOOLS, write_tool
 
     if run is not None and probabilities is not None:
         raise UsageError("from: give either --from RUN or --probabilities TABLE")
@@ -117,7 +125,7 @@ def draw(
     before = Draw.load(out) if goes_on else None
     number = 1 if before is None else len(before.rounds) + 1
     sheet = SHEET if number == 1 else SHEET.replace(".", f"-{number}.")
-    folder = outputs.folder(out, sheet, PAGE, STATE)
+    folder = outputs.folder(out, sheet, PAGE, STATE, *TOOLS.get(tool or "", ()))
     items = read_items(data, label, reading.text_encoding)
     if before is None:
         home, counts = os.path.relpath(Path.cwd(), folder), np.bincount(items.given).tolist()
@@ -143,23 +151,21 @@ def draw(
     drawn = before.continued(items, new)
     chances = drawn.drawn(np.ones(len(drawn.rows), bool)).tolist()
     shown = items.show(drawn.rows)
-    page = render(
-        drawn,
-        shown,
-        chances,
-        text=text_column(shown, text),
-        answers=answers,
-        show_given=show_given,
-    )
-    lines = write_sheet(drawn, len(before.rows), shown, chances, show_given=show_given)
-    create_text(folder / PAGE, page, force=results.force)
-    create_text(folder / sheet, lines, force=results.force)
+    column = text_column(shown, text)
+    look: dict[str, Any] = {"text": column, "show_given": show_given}
+    files = {
+        PAGE: render(drawn, shown, chances, answers=answers, **look),
+        sheet: write_sheet(drawn, len(before.rows), shown, chances, show_given=show_given),
+        **({} if tool is None else write_tool(tool, drawn, shown, chances, **look)),
+    }
+    for name, content in files.items():
+        create_text(folder / name, content, force=results.force)
     create_json(folder / STATE, drawn.as_json(), force=results.force)
     _say_drawn(drawn, len(new.rows), items)
     if wrong is not None:
         same = worth(wrong, np.array(new.chance), np.array(new.rows))
         click.echo(f"of how many labels are wrong they tell as much as {same:.0f} drawn at random")
-    click.echo(f"{folder / PAGE}\n{folder / sheet}")
+    click.echo("\n".join(str(folder / name) for name in files))
     results.write({"rows": drawn.rows, "drawn": chances})
 
 
@@ -206,8 +212,8 @@ def read(sheets: tuple[Path, ...], folder: Path | None, out: Path | None, result
         drawn.check(items)
     else:
         say([f"{data} is not here, so the sheet was not compared with the data"])
-    found = known(drawn, answers)
-    _say_known(found, sheets)
+    found = known(drawn, list(answers.values()))
+    _say_known(found, list(answers))
     if out is not None:
         rows = [place in found.answers for place in range(len(drawn.rows))]
         chances = drawn.drawn(np.array(rows)).tolist()
@@ -222,12 +228,12 @@ def _data_of(drawn: "Draw", folder: Path) -> Path:
     return Path(os.path.normpath(folder / drawn.home / drawn.source))
 
 
-def _say_known(found: "Known", sheets: tuple[Path, ...]) -> None:
+def _say_known(found: "Known", sheets: list[str]) -> None:
     """The share of wrong labels, how sure it is, and what stands behind it."""
     from diw.pages import show
     from diw.trust.report import class_table, pair_table, sentences, talk_table
 
-    for line in sentences(found, [str(sheet) for sheet in sheets]):
+    for line in sentences(found, sheets):
         click.echo(line)
     for table in (class_table(found), pair_table(found), talk_table(found)):
         if table is not None:

@@ -8,7 +8,7 @@ fingerprint by which it is known again. The page saves the same without what the
 import csv
 import io
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -19,6 +19,7 @@ from diw.data.tables import open_csv
 from diw.errors import UsageError
 from diw.files import plain_text
 from diw.trust.draw import Draw
+from diw.trust.tools import Row, read_tool
 
 SHEET, CHECKED = "check.csv", "verified.csv"
 FIRST, LAST = ("file", "row", "right", "note"), ("drawn", "content")
@@ -92,9 +93,23 @@ def write_verified(draw: Draw, answers: Answers, drawn: Sequence[float]) -> str:
     return out.getvalue()
 
 
-def read_sheets(paths: Sequence[Path], draw: Draw) -> list[Answers]:
-    """The answers of each sheet; sheets of which no row was drawn here are refused."""
-    return [read_sheet(path, draw) for path in paths]
+def read_sheets(paths: Sequence[Path], draw: Draw) -> dict[str, Answers]:
+    """The answers of each sheet by its name, and of each person where a tool names several.
+
+    Args:
+        paths: Sheets, or files of a tool: see `read_tool`.
+        draw: What was drawn.
+    """
+    found: dict[str, Answers] = {}
+    for path in paths:
+        if path.suffix.lower() not in (".json", ".jsonl"):
+            found[str(path)] = read_sheet(path, draw)
+            continue
+        people = read_tool(path)
+        for person, rows in people.items():
+            name = str(path) if len(people) == 1 else f"{path} ({person})"
+            found[name] = _answers(rows, path, draw)
+    return found
 
 
 def read_sheet(path: Path, draw: Draw) -> Answers:
@@ -105,36 +120,41 @@ def read_sheet(path: Path, draw: Draw) -> Answers:
             any order, lines missing.
         draw: What was drawn.
     """
-    find, numbered = _finder(draw), _numbered(draw.classes)
-    found: dict[int, Answer] = {}
-    empty, strangers = 0, list[str]()
     with open_csv(path) as file:
         lacking = {"right"} - set(file.names)
         if lacking or not {"file", "row", "content"} & set(file.names):
             lacks = "right" if lacking else "row"
             raise UsageError(f"{path}: has no column {lacks!r}; is it a sheet of diw trust draw?")
-        for line, cells in file.lines:
-            row = dict(zip(file.names, cells, strict=True))
-            where = f"{path}: line {line}"
-            place = find(row)
-            if place is None:
-                strangers.append(_stranger(where, row, draw))
-                continue
-            label = row.get("label", "")
-            given = draw.classes[draw.given[place]]
-            if label and numbered(label) != draw.given[place]:
-                raise UsageError(f"{where}: its label is {given!r} in the data, and {label!r} here")
-            right, note = _answer(row["right"], row.get("note", ""), numbered, draw.classes, where)
-            if right is None and note not in (CANNOT, DROP):
-                empty += 1
-                continue
-            one = Answer(right, note, line)
-            before = found.setdefault(place, one)
-            if (before.right, before.note) != (one.right, one.note):
-                raise UsageError(
-                    f"{path}: lines {before.line} and {line} say different things of the same row; "
-                    "keep one of them"
-                )
+        rows = ((line, dict(zip(file.names, cells, strict=True))) for line, cells in file.lines)
+        return _answers(rows, path, draw)
+
+
+def _answers(rows: Iterable[tuple[int, Row]], path: Path, draw: Draw) -> Answers:
+    find, numbered = _finder(draw), _numbered(draw.classes)
+    found: dict[int, Answer] = {}
+    empty, strangers = 0, list[str]()
+    for line, row in rows:
+        where = f"{path}: line {line}"
+        place = find(row)
+        if place is None:
+            strangers.append(_stranger(where, row, draw))
+            continue
+        label = row.get("label", "")
+        given = draw.classes[draw.given[place]]
+        if label and numbered(label) != draw.given[place]:
+            raise UsageError(f"{where}: its label is {given!r} in the data, and {label!r} here")
+        said = row.get("right", ""), row.get("note", "")
+        right, note = _answer(*said, numbered, draw.classes, where)
+        if right is None and note not in (CANNOT, DROP):
+            empty += 1
+            continue
+        one = Answer(right, note, line)
+        before = found.setdefault(place, one)
+        if (before.right, before.note) != (one.right, one.note):
+            raise UsageError(
+                f"{path}: lines {before.line} and {line} say different things of the same row; "
+                "keep one of them"
+            )
     if strangers and not found and not empty:
         raise UsageError(f"{path}: is a sheet of other data: no row of it was drawn here")
     if strangers:
