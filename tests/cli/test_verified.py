@@ -95,6 +95,23 @@ def test_the_recommended_command_keeps_the_verified_rows(here: Path) -> None:
     assert "diw train --data train.csv --label status --verified checked.csv --method " in out
 
 
+def test_marks_of_an_audit_were_picked_and_do_not_say_how_many(here: Path, tmp_path: Path) -> None:
+    """They train as others do; the share of wrong labels is left open, and why is said."""
+    lines = ["file,row,label,mark,correct,content"]
+    for row, (given, right) in list(checked().items())[:60]:
+        mark, correct = ("right", "") if given == right else ("wrong", right)
+        lines.append(f"train.csv,{row},{given},{mark},{correct},")
+    marks = tmp_path / "corrections.csv"
+    marks.write_text("\n".join(lines) + "\n")
+    out = done("diagnose", *DATA, "--verified", marks, "--json", tmp_path / "d.json")
+    assert "rows that were picked do not tell how many; draw some at random" in out
+    assert json.loads((tmp_path / "d.json").read_text())["wrong_labels"]["share"] is None
+    done("train", *DATA, *SHORT, "--verified", marks, "--out", tmp_path / "model")
+    out = done("audit", tmp_path / "model", "--out", tmp_path / "a")
+    assert "suspects" in out
+    assert "labels are wrong" not in out
+
+
 def test_compare_scores_learners_with_the_label_model(here: Path, tmp_path: Path) -> None:
     pytest.importorskip("sklearn")
     out = done(

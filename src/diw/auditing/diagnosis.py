@@ -126,7 +126,10 @@ class Diagnosis:
                 f"(95% interval {100 * noise.low:.0f} to {100 * noise.high:.0f}%)"
             )
         elif SYSTEMATIC in self.shifts:
-            detail += ". Check some rows of the training data (diw audit --verified)"
+            detail += (
+                ". Check some rows of the training data, drawn at random (diw trust draw), and "
+                "give them as --verified"
+            )
         elif PRIOR in self.shifts:
             far = int(np.abs(np.log(self.ratios[:, 0])).argmax())
             ratio = self.ratios[far, 0]

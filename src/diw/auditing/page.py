@@ -339,13 +339,15 @@ def facts(found: "Diagnosis") -> list[str]:
     noise = found.noise
     share, low, high = found.outside
     wrong = "wrong labels: trusted samples do not tell; verify some rows of the training data"
+    if found.verified:
+        wrong = "wrong labels: rows that were picked do not tell how many; draw some at random"
     if found.share_known:
         wrong = (
             f"wrong labels: {100 * noise.share:.1f}% "
             f"(95% interval {100 * noise.low:.1f} to {100 * noise.high:.1f}%)"
         )
-    if found.verified:
-        wrong += f", from {count(found.verified, 'row')} of which both labels are known"
+        if found.verified:
+            wrong += f", from {count(found.verified, 'row')} of which both labels are known"
     again = f"training samples left out because they are trusted, too: {found.overlap:,}"
     return [
         wrong,

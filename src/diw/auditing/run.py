@@ -39,7 +39,7 @@ from diw.runs.sources import is_own
 
 VERIFY = (
     "Estimated from trusted samples, as if errors followed from the class alone: verified rows of "
-    "the training data would tell more (diw audit --verified)."
+    "the training data would tell more (diw trust draw, then --verified)."
 )
 
 
