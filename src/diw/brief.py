@@ -4,16 +4,16 @@ import reprlib
 from typing import Any
 
 
-def in_a_line(value: object) -> str:
+def in_a_line(self: object) -> str:
     """The name of a class with its public attributes: `Match(weights=array (200,), …)`.
 
     For `__repr__ = in_a_line` in the body of a class. Arrays and tensors are told by their
     shapes, data sets by their lengths; long texts and collections are cut.
     """
     shown = ", ".join(
-        f"{name}={_BRIEF.repr(part)}" for name, part in vars(value).items() if name[:1] != "_"
+        f"{name}={_BRIEF.repr(part)}" for name, part in vars(self).items() if name[:1] != "_"
     )
-    return f"{type(value).__name__}({shown})"
+    return f"{type(self).__name__}({shown})"
 
 
 class _Brief(reprlib.Repr):
