@@ -38,7 +38,7 @@ lint: $(VENV)/.dev  ## Check style, types, the direction of imports and dead cod
 	$(BIN)/vulture
 
 test: lint  ## Lint, then run every test
-	$(ONE_THREAD) $(BIN)/pytest -n 2
+	$(ONE_THREAD) $(BIN)/pytest -n 2 --dist loadgroup
 
 # Warnings are errors; then every link inside is followed, and nothing may come from the network.
 docs: $(VENV)/.dev  ## Build the site into docs/_build/html
@@ -80,7 +80,7 @@ $(LOWEST)/.dev: pyproject.toml constraints.txt scripts/lowest_versions.py
 	@touch $@
 
 test-lowest: $(LOWEST)/.dev  ## Run the tests with the oldest versions of what diw needs, except torch
-	$(ONE_THREAD) $(LOWEST)/bin/pytest -n 2 $(TESTS)
+	$(ONE_THREAD) $(LOWEST)/bin/pytest -n 2 --dist loadgroup $(TESTS)
 
 sbom: $(VENV)/.run  ## List what the core needs: docs/licences.md, and an SBOM (CycloneDX) in dist
 	$(BIN)/python scripts/list_dependencies.py docs/licences.md dist/sbom.json

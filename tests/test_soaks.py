@@ -12,12 +12,12 @@ ROOT = Path(__file__).parents[1]
 @pytest.mark.parametrize(
     ("soak", "options", "words"),
     [
-        ("kill", ["--kills", "2"], "all bitwise equal"),
-        ("pairs", ["--pairs", "5"], "5 pairs, nothing wrong"),
-        ("fuzz", ["--cases", "40"], "40 cases, nothing wrong"),
-        ("readers", ["--files", "60"], "60 files, nothing wrong"),
-        ("numbers", ["--problems", "300"], "300 problems, nothing wrong"),
-        ("solver", ["--problems", "60"], "60 problems, nothing wrong"),
+        ("kill", ["--kills", "1"], "all bitwise equal"),
+        ("pairs", ["--pairs", "2"], "2 pairs, nothing wrong"),
+        ("fuzz", ["--cases", "15"], "15 cases, nothing wrong"),
+        ("readers", ["--files", "25"], "25 files, nothing wrong"),
+        ("numbers", ["--problems", "100"], "100 problems, nothing wrong"),
+        ("solver", ["--problems", "30"], "30 problems, nothing wrong"),
     ],
 )
 def test_a_short_soak_finds_nothing(soak, options, words, tmp_path) -> None:

@@ -16,6 +16,7 @@ from tests.own_data import done, write_csv
 DATA = ("--data", "train.csv", "--trusted", "trusted.csv", "--label", "status")
 QUICK = ("--shift", "symmetric:0.4", "--epochs", "20", "--seeds", "1", "--no-learners")
 ARGUMENTS = ("compare", *DATA, *QUICK, "--device", "cpu", "--json", "r.json")
+pytestmark = pytest.mark.xdist_group("compare")  # `whole` is made once then
 TWO = ("--methods", "uniform,remember")
 
 

@@ -19,7 +19,8 @@ from diw.training.many import free_first, run_all, try_all
 from diw.training.recorded import execute, with_method
 
 RECIPE = Recipe(epochs=3, lr=1e-3)
-SPEC = with_method(RunSpec(shift="symmetric:0.4", trusted=100, model="mlp", recipe=RECIPE), "diw")
+SMALL = RunSpec(trusted=100, train_samples=1500, test_samples=100, model="mlp", recipe=RECIPE)
+SPEC = with_method(replace(SMALL, shift="symmetric:0.4"), "diw")
 
 
 def test_methods_share_their_data() -> None:
@@ -75,27 +76,27 @@ def test_a_command_takes_up_first_what_no_other_one_trains(tmp_path: Path) -> No
 
 
 def test_a_run_killed_by_the_system_frees_its_lock_and_goes_on(tmp_path: Path) -> None:
-    whole = execute(SPEC, tmp_path / "whole")
+    spec = replace(SPEC, recipe=replace(RECIPE, epochs=16))
+    whole = execute(spec, tmp_path / "whole")
     context = multiprocessing.get_context("spawn")
-    victim = context.Process(target=execute, args=(SPEC, tmp_path / "killed"))
+    victim = context.Process(target=execute, args=(spec, tmp_path / "killed"))
     victim.start()
-    run = SPEC.run(tmp_path / "killed")
+    run = spec.run(tmp_path / "killed")
     deadline = time.monotonic() + 120
     while not run.metrics() and time.monotonic() < deadline:
         time.sleep(0.005)
     os.kill(victim.pid, signal.SIGKILL)
     victim.join()
     assert not run.finished
-    execute(SPEC, tmp_path / "killed")
+    execute(spec, tmp_path / "killed")
     ours, theirs = load_file(run.model), load_file(whole.model)
     assert all((ours[name] == theirs[name]).all() for name in theirs)
     assert run.ledger().tobytes() == whole.ledger().tobytes()
 
 
 def test_a_worker_killed_mid_run_loses_nothing_and_nothing_is_done_twice(tmp_path, cluster) -> None:
-    recipe = Recipe(epochs=16, lr=1e-3)
-    small = replace(SPEC, train_samples=1500, test_samples=100, recipe=recipe)
-    specs = [replace(small, seed=seed) for seed in range(3)]
+    recipe = replace(RECIPE, epochs=16)
+    specs = [replace(SPEC, recipe=recipe, seed=seed) for seed in range(3)]
     folder = tmp_path / "runs"
     killed: list[int] = []
     victim = cluster.add_worker()
