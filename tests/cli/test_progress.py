@@ -35,7 +35,6 @@ def test_plain_lines_tell_start_tenths_and_end(tmp_path: Path) -> None:
     tracked = Tracked(Run(tmp_path / "run"), "diw seed 1", 40)
     watch, out = Watch(tracked), io.StringIO()
     lines = Lines(out)
-    watch.begin()
     lines.update([watch])
     assert out.getvalue() == ""
     Run.create(tracked.run.folder, {})
@@ -106,7 +105,6 @@ def test_nothing_to_watch(tmp_path: Path) -> None:
 def test_records_that_vanish_or_are_torn_do_no_harm(tmp_path: Path) -> None:
     run = Run(tmp_path / "run")
     watch = Watch(Tracked(run, "r", 4))
-    watch.begin()
     train(run, range(1, 3), finish=False)
     with (run.folder / "metrics.jsonl").open("a") as file:
         file.write('{"epoch": 3, "tra')
@@ -169,7 +167,6 @@ def test_importing_it_is_light() -> None:
 def test_weights_that_are_unhealthy_are_said_once(tmp_path: Path) -> None:
     run = Run.create(tmp_path / "run", {"method": "diw"})
     watch = Watch(Tracked(run, "diw seed 1", 4))
-    watch.begin()
     said: list[str] = []
     for epoch in range(1, 5):
         Writer(run.folder, 1, 1).append({**row(epoch), "weighted": True, "ess": 0.05})

@@ -75,21 +75,45 @@ def test_the_order_of_the_pair_does_not_matter(data: st.DataObject, n: int) -> N
     assert p == pytest.approx(paired_p_value(second, first))
 
 
-def test_marks_the_best_and_what_it_cannot_be_told_from() -> None:
-    found = standings(
-        {
-            "low": {1: 0.70, 2: 0.71, 3: 0.72},
-            "near": {1: 0.86, 2: 0.80, 3: 0.83},
-            "top": {1: 0.82, 2: 0.84, 3: 0.86},
-        }
+@pytest.mark.parametrize(
+    ("values", "options", "marks"),
+    [
+        pytest.param(
+            {"low": [0.70, 0.71, 0.72], "near": [0.86, 0.80, 0.83], "top": [0.82, 0.84, 0.86]},
+            {},
+            {"low": "worse", "near": "comparable", "top": "best"},
+            id="the best, and what it cannot be told from",
+        ),
+        pytest.param({"a": [0.7, 0.71], "b": [0.8, 0.82]}, {}, {}, id="too few seeds"),
+        pytest.param(
+            {"a": [0.7, 0.71], "b": [0.8, 0.82]},
+            {"min_trials": 2},
+            {"a": "worse", "b": "best"},
+            id="as few as are asked for",
+        ),
+        pytest.param(
+            {"a": [0.70, 0.71, 0.72], "b": [0.80, 0.82, 0.81], "lucky": [0.99]},
+            {},
+            {"a": "worse", "b": "best"},
+            id="one that shares too few seeds is not judged",
+        ),
+        pytest.param({"only": [0.1, 0.2, 0.3]}, {}, {}, id="one alone is not the best"),
+        pytest.param(
+            {"near": [0.1, 0.2, 0.1], "far": [1.1, 1.3, 1.2]},
+            {"higher_is_better": False},
+            {"near": "best", "far": "worse"},
+            id="lower is better for distances",
+        ),
+    ],
+)
+def test_marks(values: dict[str, list[float]], options: dict, marks: dict[str, str]) -> None:
+    found = standings({name: dict(enumerate(trials)) for name, trials in values.items()}, **options)
+    assert {name: one.mark for name, one in found.items() if one.mark} == marks
+    p_values = {name: one.p_value for name, one in found.items()}
+    assert all(
+        (p_values[name] < 0.05) == (m == "worse") for name, m in marks.items() if m != "best"
     )
-    assert {name: s.mark for name, s in found.items()} == {
-        "low": "worse",
-        "near": "comparable",
-        "top": "best",
-    }
-    assert found["top"].p_value is None
-    assert (found["low"].p_value or 1) < 0.05 < (found["near"].p_value or 0)
+    assert all(p_values[name] is None for name in values if marks.get(name) in (None, "best"))
 
 
 def test_means_closer_than_the_resolution_are_comparable() -> None:
@@ -106,33 +130,6 @@ def test_pairs_by_seed_and_not_by_place() -> None:
     assert found["a"].p_value == 0.0
 
 
-def test_claims_nothing_from_too_few_seeds() -> None:
-    two = {"a": {1: 0.7, 2: 0.71}, "b": {1: 0.8, 2: 0.82}}
-    assert [s.mark for s in standings(two).values()] == [None, None]
-    assert standings(two, min_trials=2)["b"].mark == "best"
+def test_a_mark_from_one_trial_cannot_be_asked_for() -> None:
     with pytest.raises(ValueError, match="at least 2"):
-        standings(two, min_trials=1)
-
-
-def test_a_method_that_shares_too_few_seeds_is_not_judged() -> None:
-    found = standings(
-        {
-            "a": {1: 0.70, 2: 0.71, 3: 0.72},
-            "b": {1: 0.80, 2: 0.82, 3: 0.81},
-            "lucky": {1: 0.99},
-        }
-    )
-    assert found["lucky"].mark is None
-    assert found["b"].mark == "best"
-
-
-def test_a_method_alone_is_not_best() -> None:
-    assert standings({"only": {1: 0.1, 2: 0.2, 3: 0.3}})["only"].mark is None
-
-
-def test_lower_is_better_for_distances() -> None:
-    found = standings(
-        {"near": {1: 0.1, 2: 0.2, 3: 0.1}, "far": {1: 1.1, 2: 1.3, 3: 1.2}},
-        higher_is_better=False,
-    )
-    assert (found["near"].mark, found["far"].mark) == ("best", "worse")
+        standings({"a": {1: 0.7}, "b": {1: 0.8}}, min_trials=1)

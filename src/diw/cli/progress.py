@@ -58,7 +58,7 @@ class Watch:
     _said: set[str] = field(default_factory=set[str])
     """Kinds of warnings that were given: each is given once."""
 
-    def begin(self) -> None:
+    def __post_init__(self) -> None:
         """Take note of what an earlier session left."""
         self.look()
         self.known = len(self.rows)
@@ -142,8 +142,6 @@ def show_progress(
 
     out = stream or sys.stderr
     watches = [Watch(tracked) for tracked in runs]
-    for watch in watches:
-        watch.begin()
     display = Bars(watches, out) if is_interactive(out) else Lines(out)
     stop = threading.Event()
 
