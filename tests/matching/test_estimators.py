@@ -197,6 +197,14 @@ def test_trusted_values_far_from_all_training_values_are_said(name):
         fitted(ESTIMATORS[name], train, np.r_[trusted, RNG.uniform(size=100)])
 
 
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_an_overlap_in_half_is_said_whether_weights_get_small_or_large(name):
+    rng = np.random.default_rng(0)
+    train, trusted = rng.uniform(0, 1, 1000), rng.uniform(0.5, 1.5, 300)
+    with pytest.warns(DIWWarning, match="49% of the trusted values lie where there are no"):
+        assert "49% of the trusted" in fitted(ESTIMATORS[name], train, trusted).status_
+
+
 @pytest.mark.parametrize("d", [1, 2, 10, 50])
 def test_neighbours_are_missing_only_where_they_are(d):
     rng = np.random.default_rng(d)

@@ -109,10 +109,25 @@ def test_the_discrepancy_principle_takes_the_largest_penalty_that_fits(name, cas
     n, m = len(train), len(trusted)
     p, q = np.full(n, 1 / n), np.full(m, 1 / m)
     parts = kernels(train, trusted, 0.7)
-    wanted = (1 - q @ parts[2] @ q) / m
+    spread, squares = 1 - q @ parts[2] @ q, (found.weights_**2).mean()
+    wanted = spread * (1 / m + squares / (2 * n))
     assert mmd(found.weights_, p, q, *parts) == pytest.approx(wanted, rel=1e-4)
     more = ESTIMATORS[name](gamma=0.7, penalty=1.01 * found.penalty_).fit(train, trusted)
     assert mmd(more.weights_, p, q, *parts) > wanted
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_few_training_values_are_not_matched_to_their_own_noise(name):
+    """With ten times as many trusted ones, weights are still closer to the ratio than ones."""
+    errors = []
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        train, trusted = rng.normal(size=(100, 2)), rng.normal(0.7, 1, (1000, 2))
+        ratio = np.exp(0.7 * train.sum(1) - 0.49)
+        weights = ESTIMATORS[name]().fit_weights(train, trusted)
+        errors.append([((w / w.mean() - ratio) ** 2).mean() for w in (weights, np.ones(100))])
+    ours, equal = np.mean(errors, axis=0)
+    assert ours < 0.5 * equal
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)

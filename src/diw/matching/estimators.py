@@ -27,7 +27,7 @@ from diw.matching.gram import (
 from diw.matching.kmm import Options, as_values, blas_threads, solve
 from diw.matching.match import Values, into_band, like
 
-FAINT, FEW_COUNT = 0.8, 0.2  # mean weight and effective share that give reason to look
+FAINT, FEW_COUNT = 0.8, 0.5  # mean weight (or one over it) and effective share: reasons to look
 NEIGHBOURS = 1000  # values of either kind that are, at most
 MANY = 0.1  # the share without neighbours that is worth a warning
 
@@ -95,7 +95,7 @@ class Estimator(Parameters, ABC):
         mean, square = float(weights.mean()), float((weights * weights).mean())
         effective = mean * mean / max(square, 1e-300)
         plain = status in ("optimal", "approximate")
-        if not (plain and mean >= FAINT and effective >= FEW_COUNT):
+        if not (plain and FAINT <= mean <= 1 / FAINT and effective >= FEW_COUNT):
             self._look_for_neighbours(train, trusted, effective)
         return self
 

@@ -12,9 +12,11 @@ w_i is an increasing function of u_i = v_iᵀy/ν, cut at 0 and B, and y solves
 
 r equations, the gradient of a convex function: those of newton.py with another link of w to u.
 
-ν is given, or follows from the discrepancy principle: the largest ν at which MMD² is at most
-(1 − ‖c‖²)/m, what the trusted mean is expected to be off by itself. MMD² grows with ν. No weights
-have MMD² below A²/‖y‖², where A = cᵀy − (B/n) Σ max(v_iᵀy, 0) > 0, for any y. Where that proves the
+ν is given, or follows from the discrepancy principle: the largest ν at which MMD² is at most what
+the means are expected to be off by themselves, (1 − ‖c‖²)·(1/m + ½ mean(w²)/n). Half of the
+training side: without it, weights of few training values follow their noise; all of it leaves more
+unmatched than weighted fits can bear (docs/estimators.md). MMD² grows with ν. No weights have MMD²
+below A²/‖y‖², where A = cᵀy − (B/n) Σ max(v_iᵀy, 0) > 0, for any y. Where that proves the
 discrepancy out of reach, 1.1 times the bound is added to what is asked, and the status says so.
 """
 
@@ -51,6 +53,7 @@ RANK = 256  # of more: 512 rows change the error to the true ratio by less than 
 STEPS = 100  # of Newton's method
 SMALLEST, LARGEST = 1e-8, 1e6  # of ν, where the discrepancy principle looks
 ACCURACY = 1e-6  # relative, of the MMD² that the discrepancy principle asks for
+TRAINED = 0.5  # the share of the weighted training mean's error that it allows for
 NEAR, ROUGHLY = 1.1, 0.02  # where that is out of reach: times the bound, and the accuracy
 
 
@@ -114,9 +117,8 @@ class Penalised(Estimator):
         if self.penalty is not None:
             found = start.at(float(self.penalty))
         else:
-            c = factor.b / n
-            wanted = max(1.0 - float(c @ c), 0.0) / (size - n)
-            found, lower = _by_discrepancy(start, wanted)
+            spread = max(1.0 - float(factor.b @ factor.b) / n**2, 0.0)
+            found, lower, wanted = _by_discrepancy(start, spread, size - n)
         point = found.point
         residual = magnitude(point.F) / max(magnitude(factor.b), 1e-100)
         status = "approximate" if factor.capped else "optimal"
@@ -219,23 +221,34 @@ class _Solved:
         return _Solved(nu, system, newton(system, best, STEPS)[0])
 
 
-def _by_discrepancy(start: _Solved, wanted: float) -> tuple[_Solved, float]:
-    """The largest ν with MMD² ≤ wanted, and what MMD² no weights are below.
+def _by_discrepancy(start: _Solved, spread: float, trusted: int) -> tuple[_Solved, float, float]:
+    """The largest ν whose MMD² is allowed, what MMD² no weights are below, and what was asked.
 
     Newton's method on log MMD² over log ν, with a bracket.
+
+    Args:
+        start: To begin with.
+        spread: 1 − ‖c‖², the expected squared distance of a value from the mean.
+        trusted: m.
     """
-    found = start.at(LARGEST)
-    if found.mmd <= wanted:  # equal weights will do
-        return found, 0.0
+
+    def allowed(found: _Solved) -> float:
+        squares = float((found.point.w**2).mean())
+        return spread * (1.0 / trusted + TRAINED * squares / found.system.size)
+
+    found, lower = start.at(LARGEST), 0.0
+    if found.mmd <= allowed(found):  # equal weights will do
+        return found, 0.0, allowed(found)
     found = start.at(1e-2, accuracy=1e-3)
-    low, high, goal, lower = math.log(SMALLEST), math.log(LARGEST), wanted, 0.0
+    low, high = math.log(SMALLEST), math.log(LARGEST)
     for _ in range(60):
-        lower = max(lower, found.lower)
-        if lower > wanted:
-            goal, high = wanted + NEAR * lower, math.log(LARGEST)
+        lower, goal = max(lower, found.lower), allowed(found)
+        beyond = lower > goal
+        if beyond:
+            goal, high = goal + NEAR * lower, math.log(LARGEST)
         ratio = math.log(max(found.mmd, 1e-300) / max(goal, 1e-300))
         here, y = math.log(found.nu), found.point.y
-        if -(ROUGHLY if lower > wanted else ACCURACY) <= ratio <= 0 or high - low <= 1e-9:
+        if -(ROUGHLY if beyond else ACCURACY) <= ratio <= 0 or high - low <= 1e-9:
             break
         low, high = (low, here) if ratio > 0 else (here, high)
         dy = found.along
@@ -244,4 +257,5 @@ def _by_discrepancy(start: _Solved, wanted: float) -> tuple[_Solved, float]:
         if not low < aim < high:
             aim = 0.5 * (low + high)
         found = found.at(math.exp(aim), y, y + (aim - here) * dy, accuracy=1e-5)
-    return found.at(found.nu), lower
+    found = found.at(found.nu)
+    return found, lower, allowed(found)
