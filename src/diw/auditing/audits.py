@@ -22,6 +22,7 @@ from diw.auditing.given import (
 from diw.auditing.result import Audit
 from diw.errors import DIWWarning, UsageError
 from diw.labels import Evidence, LabelModel, fit
+from diw.labels.evidence import read_verified
 from diw.labels.history import (
     loss_scores,
     mean_weights,
@@ -30,7 +31,6 @@ from diw.labels.history import (
     weight_scores,
 )
 from diw.labels.transitions import TINY, Bools
-from diw.labels.verified import read_verified
 from diw.runs import Run, find_run
 
 IN_SAMPLE = (

@@ -17,8 +17,8 @@ from diw.errors import DIWWarning, UsageError
 from diw.integrations import missing
 from diw.integrations.vectors import encoder, is_number
 from diw.labels.crossfit import Embedding
+from diw.labels.evidence import read_verified
 from diw.labels.fitting import judge_rows
-from diw.labels.verified import read_verified
 from diw.methods import Method
 from diw.models import make_model
 from diw.objective import Objective

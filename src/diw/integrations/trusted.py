@@ -16,9 +16,8 @@ from diw.errors import DIWWarning, UsageError
 from diw.integrations import missing
 from diw.integrations.vectors import as_vectors, probabilities, take
 from diw.labels import Evidence, LabelModel, fit, verified_log_p
-from diw.labels.evidence import draw_folds
+from diw.labels.evidence import draw_folds, read_verified
 from diw.labels.transitions import Floats, Ints, information
-from diw.labels.verified import read_verified
 from diw.seeding import numpy_generator
 
 try:
