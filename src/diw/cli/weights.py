@@ -1,20 +1,15 @@
 """`diw weights`: weights for the rows of one file, matched to the rows of another."""
 
 import warnings
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from diw.cli.options import (
-    FILE,
-    PATH,
-    Reading,
-    Results,
-    Waiting,
-    say,
-    takes,
-)
+from diw.cli.options import FILE, PATH, Reading, Results, Waiting, option, say, takes
 from diw.errors import DIWWarning, RunError, UsageError
 
 if TYPE_CHECKING:
@@ -44,76 +39,65 @@ SHOWN = 10
 ENDINGS = (".csv", ".npy", ".npz", ".parquet")
 
 
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What `diw weights` can be told."""
+
+    label: str | None = option(
+        None,
+        "The column of labels, which is left out.  [default: label, y, target or class]",
+        metavar="COLUMN",
+    )
+    keep_label: bool = option(False, "Match the labels, as any other column.")
+    drop: tuple[str, ...] = option(
+        (), "Leave out a column of a table; may be given more than once.", metavar="COLUMN"
+    )
+    estimator: str = option(
+        "kmm",
+        "What estimates the weights; docs/estimators.md says when which is right.",
+        kind=click.Choice([*ESTIMATORS, *OLD_ESTIMATORS]),
+        metavar=f"[{'|'.join(ESTIMATORS)}]",
+    )
+    penalty: float | None = option(
+        None, "Penalty of entropy, chi2, ulsif and logistic.  [default: chosen by the data]"
+    )
+    by_class: bool = option(
+        False, "Weigh by class, for other class shares in TRUSTED, which needs no labels."
+    )
+    raw: bool = option(False, "Do not standardise the columns.")
+    gamma: str | None = option(
+        None,
+        "Width of the kernel exp(-gamma |z-z'|^2): a number, median, quantile:0.01, …  "
+        "[default: quantile:0.01 for one column, median for more]",
+        metavar="NUMBER|RULE",
+    )
+    bound: float | None = option(None, "Largest weight.  [default: 50]")
+    slack: float | None = option(None, "How far the mean weight may be from one.")
+    ridge: float | None = option(None, "Ridge penalty of kmm.  [default: 1e-5]")
+    rank: int | None = option(None, "Largest rank of the kernel; below it the match is exact.")
+    tol: float | None = option(None, "Relative residual.  [default: 1e-8]")
+    in_parts: bool = option(False, "Read TRAIN in parts, also if it would fit.")
+    scheduler: str | None = option(None, "Read the parts on a dask cluster.", metavar="ADDRESS")
+    waiting: Waiting
+    reading: Reading
+    results: Results
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What the estimator is told, as far as it is given."""
+        names = ("penalty", "bound", "slack", "ridge", "rank", "tol")
+        given = {name: getattr(self, name) for name in names} | {"gamma": _gamma(self.gamma)}
+        return {name: value for name, value in given.items() if value is not None}
+
+
 @click.command(epilog=EXAMPLES)
 @click.argument("train", type=PATH)
 @click.argument("trusted", type=FILE)
 @click.option(
     "--out", type=FILE, required=True, help=f"File for the weights: {', '.join(ENDINGS)}."
 )
-@click.option(
-    "--label",
-    metavar="COLUMN",
-    help="The column of labels, which is left out.  [default: label, y, target or class]",
-)
-@click.option("--keep-label", is_flag=True, help="Match the labels, as any other column.")
-@click.option(
-    "--drop",
-    multiple=True,
-    metavar="COLUMN",
-    help="Leave out a column of a table; may be given more than once.",
-)
-@click.option(
-    "--estimator",
-    "name",
-    type=click.Choice([*ESTIMATORS, *OLD_ESTIMATORS]),
-    metavar=f"[{'|'.join(ESTIMATORS)}]",
-    default="kmm",
-    show_default=True,
-    help="What estimates the weights; docs/estimators.md says when which is right.",
-)
-@click.option(
-    "--penalty",
-    type=float,
-    help="Penalty of entropy, chi2, ulsif and logistic.  [default: chosen by the data]",
-)
-@click.option(
-    "--by-class",
-    is_flag=True,
-    help="Weigh by class, for other class shares in TRUSTED, which needs no labels.",
-)
-@click.option("--raw", is_flag=True, help="Do not standardise the columns.")
-@click.option(
-    "--gamma",
-    metavar="NUMBER|RULE",
-    help="Width of the kernel exp(-gamma |z-z'|^2): a number, median, quantile:0.01, …  "
-    "[default: quantile:0.01 for one column, median for more]",
-)
-@click.option("--bound", type=float, help="Largest weight.  [default: 50]")
-@click.option("--slack", type=float, help="How far the mean weight may be from one.")
-@click.option("--ridge", type=float, help="Ridge penalty of kmm.  [default: 1e-5]")
-@click.option("--rank", type=int, help="Largest rank of the kernel; below it the match is exact.")
-@click.option("--tol", type=float, help="Relative residual.  [default: 1e-8]")
-@click.option("--in-parts", is_flag=True, help="Read TRAIN in parts, also if it would fit.")
-@click.option("--scheduler", metavar="ADDRESS", help="Read the parts on a dask cluster.")
 @takes
-def weights(
-    train: Path,
-    trusted: Path,
-    out: Path,
-    label: str | None,
-    keep_label: bool,
-    drop: tuple[str, ...],
-    raw: bool,
-    gamma: str | None,
-    name: str,
-    by_class: bool,
-    in_parts: bool,
-    scheduler: str | None,
-    waiting: Waiting,
-    reading: Reading,
-    results: Results,
-    **settings: Any,
-) -> None:
+def weights(train: Path, trusted: Path, out: Path, options: Options) -> None:
     """Weigh the rows of TRAIN so that they match the rows of TRUSTED.
 
     Kernel mean matching, or another estimator: non-negative weights with mean about one under
@@ -131,86 +115,82 @@ def weights(
     written as .npy.
     """
     _check_out(out)
+    results, name = options.results, options.estimator
     results.outputs(train, trusted).file(out)
-    settings["gamma"] = _gamma(gamma)
-    settings = {key: value for key, value in settings.items() if value is not None}
     if name in OLD_ESTIMATORS:
         say([f"estimator: {name} goes with diw 1.0; {OLD_ESTIMATORS[name]} is taken instead"])
         name = OLD_ESTIMATORS[name]
-    if by_class and (settings or name != "kmm" or keep_label):
-        unused = next(iter(settings), "keep_label" if keep_label else "estimator")
+    if options.by_class and (options.settings or name != "kmm" or options.keep_label):
+        unused = next(iter(options.settings), "keep_label" if options.keep_label else "estimator")
         raise UsageError(f"{unused}: --by-class does not use it; leave it out")
-    if in_parts or scheduler is not None or _is_large(train):
-        if by_class:
+    if options.in_parts or options.scheduler is not None or _is_large(train):
+        if options.by_class:
             raise UsageError("by-class: needs all of TRAIN in memory")
         if name != "kmm":
             raise UsageError(f"estimator: {name} needs all of TRAIN in memory; only kmm does not")
         with warnings.catch_warnings():
-            labels = () if keep_label else _labels(train, label, drop)
-            summary = _in_parts(
-                train,
-                trusted,
-                out,
-                (drop, labels),
-                raw,
-                scheduler,
-                waiting.timeout,
-                settings,
-                force=results.force,
-            )
-        _say_summary(summary, out, results)
+            _say_summary(_in_parts(train, trusted, out, options), out, results)
         return
-    import numpy as np
-
     from diw.data.values import read_values
 
     pair = read_values(
         train,
         trusted,
-        drop=drop,
-        raw=raw,
-        text_encoding=reading.text_encoding,
-        label=label,
-        keep_label=keep_label,
+        drop=options.drop,
+        raw=options.raw,
+        text_encoding=options.reading.text_encoding,
+        label=options.label,
+        keep_label=options.keep_label,
     )
-    reading.say(pair.notes)
-    if by_class:
-        weights, summary = _by_class(train, pair, label, reading.text_encoding)
-        _write(out, weights, force=results.force)
-        _say_summary(summary, out, results)
-        return
-    estimator = _estimator(name, settings)
+    options.reading.say(pair.notes)
+    if options.by_class:
+        values, summary = _by_class(train, pair, options)
+    else:
+        values, summary = _by_row(pair, _estimator(name, options.settings))
+        if not values.any():
+            words = f"no row of {train} is like these, so that all weights are zero"
+            raise RunError(f"{trusted}: {words}")
+    _write(out, values, force=results.force)
+    _say_summary(summary, out, results)
+
+
+@contextmanager
+def _telling() -> Generator[None]:
+    """Say warnings of the library as notes."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", DIWWarning)
+        yield
+    say(str(warning.message) for warning in caught)
+
+
+def _by_row(pair: "ValuePair", estimator: "Estimator") -> tuple["NDArray[Any]", dict[str, Any]]:
+    """Weights of an estimator, with what to know of them."""
+    import numpy as np
+
+    with _telling():
         try:
             estimator.fit(pair.train, pair.trusted)
         except ValueError as error:
             raise UsageError(str(error)) from None
-    say(str(warning.message) for warning in caught)
     values = np.asarray(estimator.weights_, dtype=np.float64)
-    if not values.any():
-        raise RunError(f"{trusted}: no row of {train} is like these, so that all weights are zero")
-    _write(out, values, force=results.force)
-    summary = _summary(values, estimator, len(pair.trusted))
-    _say_summary(summary, out, results)
+    return values, _summary(values, estimator, len(pair.trusted))
 
 
 def _by_class(
-    train: Path, pair: "ValuePair", label: str | None, text_encoding: str | None
+    train: Path, pair: "ValuePair", options: Options
 ) -> tuple["NDArray[Any]", dict[str, Any]]:
     """Weights by class, with what is known of the shares of the classes."""
     from diw.auditing.class_shares import class_shares
     from diw.data.read import read_raw
     from diw.metrics import effective_sample_size
 
-    names = read_raw(train, label, text_encoding=text_encoding).labels or ()
+    encoding = options.reading.text_encoding
+    names = read_raw(train, options.label, text_encoding=encoding).labels or ()
     vectors, target = (values.reshape(len(values), -1) for values in (pair.train, pair.trusted))
     if len(names) != len(vectors):
         raise UsageError(f"{train}: {len(names)} labels for {len(vectors)} rows")
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", DIWWarning)
+    with _telling():
         found, classes = class_shares(vectors, names, target)
-    say(str(warning.message) for warning in caught)
     shown = [
         f"{name}: {100 * there:.1f}% ± {196 * error:.1f} there, {100 * here:.1f}% here"
         for name, there, error, here in zip(
@@ -237,9 +217,9 @@ def _estimator(name: str, settings: dict[str, Any]) -> "Estimator":
         settings = {**settings, "solver": "stopped"}
     classes = {"kmm": "KMM", "stopped": "KMM", "ulsif": "ULSIF"}
     estimator: Estimator = getattr(matching, classes.get(name, name.capitalize()))()
-    for option in settings:
-        if option not in estimator.get_params():
-            raise UsageError(f"{option}: {name} does not use it; leave it out")
+    for setting in settings:
+        if setting not in estimator.get_params():
+            raise UsageError(f"{setting}: {name} does not use it; leave it out")
     return estimator.set_params(**settings)
 
 
@@ -258,22 +238,18 @@ def _is_large(train: Path) -> bool:
     return train.is_dir() or (array and train.is_file() and train.stat().st_size > LARGE)
 
 
-def _labels(train: Path, label: str | None, drop: tuple[str, ...]) -> tuple[str, ...]:
-    """The column of labels, which is not matched; says so."""
+def _labels(train: Path, options: Options) -> tuple[str, ...]:
+    """The column of labels, if it is not matched; says so."""
     from diw.data.values import label_column
 
-    name = label_column(train, label)
-    if name is None or name in drop:
+    name = None if options.keep_label else label_column(train, options.label)
+    if name is None or name in options.drop:
         return ()
     say([f"{train}: column {name!r} left out: it holds the labels; --keep-label matches it"])
     return (name,)
 
 
-def _in_parts(
-    train: Path, trusted: Path, out: Path, left_out: tuple[tuple[str, ...], tuple[str, ...]],
-    raw: bool, scheduler: str | None, timeout: float | None, settings: dict[str, Any],
-    *, force: bool,
-) -> dict[str, Any]:  # fmt: skip
+def _in_parts(train: Path, trusted: Path, out: Path, options: Options) -> dict[str, Any]:
     """Match a training set that is read in parts, here or on a cluster; the summary."""
     from contextlib import ExitStack
     from dataclasses import asdict
@@ -286,6 +262,7 @@ def _in_parts(
 
     if out.suffix.lower() != ".npy":
         raise UsageError(f"out: rows that are read in parts get weights as .npy, not {out.name}")
+    left_out = options.drop, _labels(train, options)
     parts, theirs = find_parts(train, *left_out), find_parts(trusted, *left_out)
     if (parts[0].columns is None) != (theirs[0].columns is None):
         raise UsageError(f"{trusted}: give both as arrays, or both as tables, like {train}")
@@ -293,14 +270,15 @@ def _in_parts(
         raise UsageError(f"{trusted}: has other columns than {train}, or in another order")
     with ExitStack() as stack:
         spread = map
-        if scheduler is not None:
+        if options.scheduler is not None:
             from diw.training.many import spread_on_cluster
 
-            spread = stack.enter_context(spread_on_cluster(scheduler, timeout))
-        temporary = stack.enter_context(creating(out, force=force))
+            cluster = spread_on_cluster(options.scheduler, options.waiting.timeout)
+            spread = stack.enter_context(cluster)
+        temporary = stack.enter_context(creating(out, force=options.results.force))
         parts = with_places(parts, temporary)
         values = np.concatenate([part.read() for part in theirs])
-        if values.ndim == 2 and not raw:
+        if values.ndim == 2 and not options.raw:
             parts, shift, factor = standardised(parts, list(spread(moments_of, parts)))
             if len(shift) != values.shape[1]:
                 raise UsageError(
@@ -308,7 +286,7 @@ def _in_parts(
                 )
             values = (values - shift) * factor
         try:
-            found = kmm_blocks(parts, values, map=spread, **settings)
+            found = kmm_blocks(parts, values, map=spread, **options.settings)
         except ValueError as error:
             raise UsageError(str(error)) from None
     return {**asdict(found), "trusted_rows": len(values)}
