@@ -166,7 +166,11 @@ class Objective:
             to_logits = (outputs_to_logits or logits_of) if unit == "sample" else None
             task = _make_task(trusted, to_logits, parts)
         else:
-            _refuse(**parts, outputs_to_logits=outputs_to_logits)
+            for name, value in {**parts, "outputs_to_logits": outputs_to_logits}.items():
+                if value is not None:
+                    raise UsageError(
+                        f"{name}: the task has it already; give {name} or task, not both"
+                    )
             task = trusted
         self.task: Task = task
         self.reduction: Reduction = reduction
@@ -439,10 +443,3 @@ def _make_task(trusted: Any, to_logits: ToLogits | None, parts: TaskParts) -> Ta
     if unknown:
         raise TypeError(f"Objective got an unexpected keyword argument {min(unknown)!r}")
     return Task(rows, **named)
-
-
-def _refuse(**arguments: Any) -> None:
-    """Refuse arguments that a task decides: there is one source of truth."""
-    for name, value in arguments.items():
-        if value is not None:
-            raise UsageError(f"{name}: the task has it already; give {name} or task, not both")

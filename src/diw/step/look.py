@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from diw.errors import UsageError
-from diw.step.batch import Batch, ModelInputs, ModelOutput, Outputs, arguments
+from diw.step.batch import Batch, ModelOutput, Outputs, arguments
 from diw.step.rows import PIECE, Rows, in_pieces
 
 # Modules whose training and evaluation forwards are the same arithmetic, by exact type: a
@@ -92,12 +92,6 @@ def looking(model: nn.Module, *, training: bool | None = False) -> Generator[Non
             module.training = mode
 
 
-def forward(model: Callable[..., ModelOutput], inputs: ModelInputs) -> ModelOutput:
-    """Call `model` on a tensor, a tuple of positional or a mapping of keyword arguments."""
-    positional, named = arguments(inputs)
-    return model(*positional, **named)
-
-
 class Tap:
     """Catches what enters one layer during a forward: the hidden representation of -F methods."""
 
@@ -161,10 +155,11 @@ def run(model: Callable[..., ModelOutput], batch: Batch, tap: Tap | None = None)
 
     In the mode that the model is in, with gradients if they are enabled.
     """
+    positional, named = arguments(batch.inputs)
     if tap is None:
-        return Outputs(forward(model, batch.inputs), None)
+        return Outputs(model(*positional, **named), None)
     with tap.listening() as caught:
-        values = forward(model, batch.inputs)
+        values = model(*positional, **named)
     return Outputs(values, None, caught.hidden)
 
 

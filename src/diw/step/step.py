@@ -277,8 +277,10 @@ class Step:
 
         with torch.enable_grad(), looking(network, training=None):
             outputs = self._run(forward, self.trusted, trusted=True)
-            alone = self.world.size == 1
-            loss = outputs.losses.mean() if alone else outputs.losses.sum() / self._all_trusted()
+            loss = outputs.losses.mean()
+            if self.world.size > 1:  # the mean over what all processes look at
+                count = self.world.add(torch.tensor(float(len(self.trusted))))
+                loss = outputs.losses.sum() / float(count)
             gradients = torch.autograd.grad(loss, list(parameters.values()), materialize_grads=True)
         return [self.world.add(gradient) for gradient in gradients]
 
@@ -341,10 +343,6 @@ class Step:
         # Sizes are powers of two, so that one draw serves a whole epoch.
         size = 1 << int(index.max()).bit_length()
         return torch.as_tensor(_normals(seed, purpose, self.epoch, size))[index.cpu()]
-
-    def _all_trusted(self) -> float:
-        """How many trusted samples all processes look at in this step."""
-        return float(self.world.add(torch.tensor(float(len(self.trusted)))))
 
     def _parameters(self) -> dict[str, Tensor]:
         return {n: p for n, p in self._context.network.named_parameters() if p.requires_grad}
