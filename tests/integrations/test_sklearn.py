@@ -72,6 +72,19 @@ def test_weights_find_wrong_labels() -> None:
     assert np.array_equal(same.weights_, model.weights_)
 
 
+@pytest.mark.parametrize("method", ["siw-f", "diw3-l", "glc"])
+def test_methods_that_pretrain_do_so_with_the_same_network(method) -> None:
+    X, y, true, _ = noisy(rate=0.2)
+    y[:60] = true[:60]
+    options = {"steps": 60, "learning_rate": 0.01, "random_state": 0}
+    model = DIWClassifier(make(method, {"pretraining": 3}), **options)
+    model.fit(X, y, trusted=np.arange(60))
+    assert model.score(X, true) > 0.85
+    again = clone(model).fit(X, y, trusted=np.arange(60))
+    assert np.array_equal(again.weights_, model.weights_)
+    assert np.array_equal(again.predict_proba(X), model.predict_proba(X))
+
+
 def test_rows_of_X_may_be_the_trusted_ones() -> None:
     X, y, true, _ = noisy()
     y[:40] = true[:40]

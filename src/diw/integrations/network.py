@@ -158,25 +158,40 @@ class NetworkLearner(BaseEstimator):
             seed: Decides everything random.
             before: (m,) what the trusted rows were given before they were verified, if known.
         """
-        torch.manual_seed(derive(seed, "init"))
-        model = _make_module(self.module, tuple(inputs.shape[1:]), self._outputs()).to(self.device)
-        rows = torch.as_tensor(self.trusted_)
+        rows, data = torch.as_tensor(self.trusted_), TensorRows(inputs, targets)
+        trusted = inputs[rows], targets[rows]
         recipe, steps = self._recipe(len(inputs))
+
+        def new_model() -> nn.Module:
+            torch.manual_seed(derive(seed, "init"))
+            made = _make_module(self.module, tuple(inputs.shape[1:]), self._outputs())
+            return made.to(self.device)
+
+        def pretrain(epochs: int) -> nn.Module:
+            """The same network, trained without weights on other mini-batches."""
+            model = new_model()
+            plain = Objective(model, "uniform", trusted, criterion=self._criterion)
+            before = derive(seed, "pretraining")
+            for _ in Training(model, plain, data, replace(recipe, epochs=epochs), before).epochs():
+                pass
+            return model
+
+        model = new_model()
         objective = Objective(
             model,
             self._weighting(),
-            (inputs[rows], targets[rows]),
+            trusted,
             criterion=self._criterion,
-            train=(inputs, targets),
+            train=data,
             trusted_index=rows,
             trusted_given=before,
             horizon=replace(horizon(recipe, len(inputs)), steps=steps),
+            pretrain=pretrain,
             trusted_batch_size=self.batch_size,
             seed=seed,
         )
-        training = Training(
-            model, objective, TensorRows(inputs, targets), recipe, seed, steps=steps
-        )
+        objective.prepare()
+        training = Training(model, objective, data, recipe, seed, steps=steps)
         later: list[Tensor] = []
         self.history_: list[dict[str, float]] = []
         for epoch in training.epochs():
