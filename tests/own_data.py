@@ -80,3 +80,17 @@ def write_npz(path: Path, rows: int, seed: int) -> Path:
     inputs = rng.normal(size=(rows, 5)) + 3 * np.eye(5)[classes]
     np.savez(path, X=inputs, y=np.array(["ant", "bee", "cat"])[classes])
     return path
+
+
+def three_classes(
+    name: str, labels: str, seed: int, *, move: float = 0.0, named: bool = True
+) -> str:
+    """Write rows of three normal classes in the plane, with their labels or without; the name."""
+    generator = np.random.default_rng(seed)
+    centres = {"a": (0, 0), "b": (2, 0), "c": (0, 2)}
+    lines = ["u,v,label" if named else "u,v"]
+    for label in labels:
+        u, v = generator.normal(size=2) + centres[label] + move
+        lines.append(f"{u},{v},{label}" if named else f"{u},{v}")
+    Path(name).write_text("\n".join(lines))
+    return name

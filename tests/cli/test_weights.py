@@ -8,7 +8,7 @@ import pytest
 from diw import KMM, kmm, matching
 from diw.cli.weights import ESTIMATORS
 from diw.matching import ULSIF
-from tests.own_data import diw, refused
+from tests.own_data import diw, refused, three_classes
 
 
 def weigh(train: str, trusted: str, *more: object, out: str = "w.npy") -> tuple[np.ndarray, str]:
@@ -252,21 +252,9 @@ def test_labels_are_not_matched_in_parts_either() -> None:
     assert "has no column 'no'" in line
 
 
-def write_table(name: str, labels: str, seed: int, *, move: float = 0.0, named: bool = True) -> str:
-    """Rows of three normal classes in the plane, with their labels or without."""
-    generator = np.random.default_rng(seed)
-    centres = {"a": (0, 0), "b": (2, 0), "c": (0, 2)}
-    lines = ["u,v,label" if named else "u,v"]
-    for label in labels:
-        u, v = generator.normal(size=2) + centres[label] + move
-        lines.append(f"{u},{v},{label}" if named else f"{u},{v}")
-    Path(name).write_text("\n".join(lines))
-    return name
-
-
 def test_weights_by_class_need_no_labels_of_the_target() -> None:
-    train = write_table("train.csv", "abc" * 200, 0)
-    target = write_table("target.csv", "aaaaaabbbc" * 50, 1, named=False)
+    train = three_classes("train.csv", "abc" * 200, 0)
+    target = three_classes("target.csv", "aaaaaabbbc" * 50, 1, named=False)
     weights, text = weigh(train, target, "--by-class", "--json", "s.json")
     assert "a: 5" in text
     shares = weights[:3] / 3
@@ -278,8 +266,8 @@ def test_weights_by_class_need_no_labels_of_the_target() -> None:
 
 
 def test_weights_by_class_are_ones_where_more_than_the_shares_differs() -> None:
-    train = write_table("train.csv", "abc" * 200, 0)
-    moved = write_table("moved.csv", "abc" * 100, 1, move=2.0, named=False)
+    train = three_classes("train.csv", "abc" * 200, 0)
+    moved = three_classes("moved.csv", "abc" * 100, 1, move=2.0, named=False)
     weights, text = weigh(train, moved, "--by-class")
     assert (weights == 1).all()
     assert "more than the class shares differs" in text
@@ -295,5 +283,5 @@ def test_weights_by_class_are_ones_where_more_than_the_shares_differs() -> None:
     ],
 )
 def test_weights_by_class_refuse_what_they_cannot_do(options: list[str], message: str) -> None:
-    train = write_table("train.csv", "ab" * 20 + "ccc", 0)
+    train = three_classes("train.csv", "ab" * 20 + "ccc", 0)
     assert message in refused("weights", train, train, "--out", "w.csv", "--by-class", *options)

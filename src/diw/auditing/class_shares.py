@@ -16,6 +16,15 @@ from diw.matching import LabelShift
 from diw.matching.label_shift import FEWEST
 
 
+def shares_lines(shift: LabelShift, classes: Sequence[str]) -> list[str]:
+    """A line a class: its share there, with a 95% interval, and here."""
+    figures = zip(classes, shift.shares_, shift.errors_, shift.train_shares_, strict=True)
+    return [
+        f"{name}: {100 * there:.1f}% ± {196 * error:.1f} there, {100 * here:.1f}% here"
+        for name, there, error, here in figures
+    ]
+
+
 def class_shares(
     vectors: Floats, labels: Sequence[str], target: Floats, *, seed: int = 0, level: float = 0.05
 ) -> tuple[LabelShift, tuple[str, ...]]:

@@ -2,11 +2,13 @@
 
 from pathlib import Path
 from shlex import quote
+from warnings import catch_warnings, simplefilter
 
 import click
 
 from diw.cli.options import SEED, Reading, Results, takes
 from diw.cli.setting import Data
+from diw.errors import DIWWarning
 
 EXAMPLES = """
 \b
@@ -30,6 +32,8 @@ def diagnose(shift: str, seed: int, source: Data, reading: Reading, results: Res
     Tests by permutation of inputs (MMD), class shares, and how well labels fit (losses of a quick,
     cross-fitted classifier). Together they call data without a shift shifted in at most 5% of all
     cases. Also estimates how many labels are wrong. Nothing is trained; it takes seconds.
+
+    Where the trusted table has no labels, it says which class shares it has, if only these differ.
     """
     from diw.auditing import diagnose_data
     from diw.auditing.page import facts, ratios_table, tests_table, transitions_table
@@ -48,6 +52,8 @@ def diagnose(shift: str, seed: int, source: Data, reading: Reading, results: Res
     )
     files = (source.data, source.trusted, source.verified)
     results.outputs(*(Path(name) for name in files if name and Path(name).exists()))
+    if source.trusted and _without_labels(source, reading, results, seed):
+        return
     data = Source(spec)
     data.progress = True
     reading.say(data.bundle.notes)
@@ -74,3 +80,43 @@ def diagnose(shift: str, seed: int, source: Data, reading: Reading, results: Res
     flags = [f"--{name} {quote(value)}" for name, value in given.items() if value]
     click.echo(f"\nNext:\n  diw train {' '.join(flags)} --out model")
     results.write(found.as_json())
+
+
+def _without_labels(source: Data, reading: Reading, results: Results, seed: int) -> bool:
+    """Say which class shares trusted rows without labels have; False where they have labels."""
+    from diw.data.values import lacks_labels, read_labels, read_values
+
+    train, trusted = Path(source.data or ""), Path(source.trusted or "")
+    if not train.is_file() or not lacks_labels(trusted, source.label, reading.text_encoding):
+        return False
+    from diw.auditing.class_shares import class_shares, shares_lines
+
+    names = read_labels(train, source.label, reading.text_encoding)
+    pair = read_values(train, trusted, label=source.label, text_encoding=reading.text_encoding)
+    reading.say(pair.notes)
+    vectors, target = (values.reshape(len(values), -1) for values in (pair.train, pair.trusted))
+    with catch_warnings():
+        simplefilter("ignore", DIWWarning)  # the status is said
+        found, classes = class_shares(vectors, names, target, seed=seed)
+    holds = found.status_ == "optimal"
+    said = f"nothing speaks against that (p = {found.p_value_:.2g})" if holds else found.status_
+    click.echo(f"{trusted} has no labels. If only the class shares differ, they are those below;")
+    click.echo(f"{said}.\n" if holds else f"but {said}.\n")
+    click.echo("\n".join(shares_lines(found, classes)[:MANY]))
+    click.echo(f"\nThe labels of {found.labels_worth_:.0f} of its rows would tell as much.")
+    by_class = " --by-class" if holds else ""
+    flags = f" --label {quote(source.label)}" if source.label else ""
+    files = f"{quote(str(train))} {quote(str(trusted))}"
+    click.echo(f"\nNext:\n  diw weights {files}{flags} --out weights.csv{by_class}")
+    results.write(
+        {
+            "status": found.status_,
+            "p_value": found.p_value_,
+            "classes": list(classes),
+            "class_shares": found.shares_.tolist(),
+            "standard_errors": found.errors_.tolist(),
+            "train_shares": found.train_shares_.tolist(),
+            "worth_labels_of_rows": found.labels_worth_,
+        }
+    )
+    return True

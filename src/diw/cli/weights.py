@@ -180,28 +180,19 @@ def _by_class(
     train: Path, pair: "ValuePair", options: Options
 ) -> tuple["NDArray[Any]", dict[str, Any]]:
     """Weights by class, with what is known of the shares of the classes."""
-    from diw.auditing.class_shares import class_shares
-    from diw.data.read import read_raw
+    from diw.auditing.class_shares import class_shares, shares_lines
+    from diw.data.values import read_labels
     from diw.metrics import effective_sample_size
 
-    encoding = options.reading.text_encoding
-    names = read_raw(train, options.label, text_encoding=encoding).labels or ()
+    names = read_labels(train, options.label, options.reading.text_encoding)
     vectors, target = (values.reshape(len(values), -1) for values in (pair.train, pair.trusted))
-    if len(names) != len(vectors):
-        raise UsageError(f"{train}: {len(names)} labels for {len(vectors)} rows")
     with _telling():
         found, classes = class_shares(vectors, names, target)
-    shown = [
-        f"{name}: {100 * there:.1f}% ± {196 * error:.1f} there, {100 * here:.1f}% here"
-        for name, there, error, here in zip(
-            classes, found.shares_, found.errors_, found.train_shares_, strict=True
-        )
-    ]
     return found.weights_, {
         "rows": len(vectors),
         "trusted_rows": len(target),
         "status": found.status_,
-        "class_shares": "; ".join(shown[:SHOWN]),
+        "class_shares": "; ".join(shares_lines(found, classes)[:SHOWN]),
         "p_value": found.p_value_,
         "worth_labels_of_rows": round(found.labels_worth_),
         "effective_sample_size": effective_sample_size(found.weights_),

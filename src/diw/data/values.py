@@ -96,6 +96,23 @@ def read_values(
     return pair
 
 
+def read_labels(path: Path, label: str | None, text_encoding: str | None) -> Sequence[str]:
+    """The labels (n,) of a file that has them, as names."""
+    from diw.data.read import read_raw
+
+    return read_raw(path, label, text_encoding=text_encoding).labels or ()
+
+
+def lacks_labels(path: Path, label: str | None, text_encoding: str | None) -> bool:
+    """Whether a file is a table in which no column holds labels."""
+    from diw.data.read import read_raw
+
+    if not path.is_file():
+        return False
+    content = read_raw(path, None, need_labels=False, text_encoding=text_encoding).content
+    return isinstance(content, TableFile) and find_label(label, content.columns) is None
+
+
 def _is_array(path: Path) -> bool:
     if not path.is_file():
         raise UsageError(f"{path}: no such file")
