@@ -10,6 +10,7 @@ import pytest
 
 from diw._version import __version__
 from diw.cli.main import VERBS, Verbs, main
+from diw.errors import RunError, UsageError
 from tests.own_data import TRAIN, diw, done, refused, write_csv, write_images
 
 
@@ -138,11 +139,31 @@ def test_termination_is_heard_at_any_moment(moment: str, tmp_path: Path) -> None
     assert b"swallowed" not in done.stdout
 
 
-def test_a_file_that_ends_too_early_is_not_called_an_interrupt(monkeypatch) -> None:
-    def ends(_context: object) -> None:
-        raise EOFError("Ran out of input")
+@pytest.mark.parametrize(
+    ("error", "code", "said"),
+    [
+        (EOFError("Ran out of input"), 1, ["a file ended too early: Ran out of input"]),
+        (OSError(28, "No space left", "w.npy"), 1, ["w.npy: No space left"]),
+        (OSError("nothing\nanswers"), 1, ["nothing answers"]),
+        (RunError("no worker is left"), 1, ["no worker is left"]),
+        (UsageError("data: none", ["diw data"]), 2, ["data: none", "  diw data"]),
+        (MemoryError(), 1, ["not enough memory; use fewer --jobs, a smaller --batch-size or a"]),
+        (KeyboardInterrupt(), 130, ["interrupted; the same command goes on where it stopped"]),
+    ],
+)
+def test_what_fails_is_a_line_and_an_exit_code(error, code, said, monkeypatch) -> None:
+    def fails(_self: object, _context: object) -> None:
+        raise error
 
-    monkeypatch.setattr(Verbs, "invoke", lambda _self, context: ends(context))
-    code, _, error = diw("methods")
-    assert code == 1
-    assert error.strip() == "diw: a file ended too early: Ran out of input"
+    monkeypatch.setattr(Verbs, "invoke", fails)
+    ended, out, lines = diw("methods")
+    assert (ended, out) == (code, "")
+    first, *others = lines.strip("\n").splitlines()
+    assert first.startswith(f"diw: {said[0]}")
+    assert others == said[1:]
+
+
+def test_a_defect_is_not_made_a_line(monkeypatch) -> None:
+    monkeypatch.setattr(Verbs, "invoke", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        diw("methods")
