@@ -125,6 +125,7 @@ P, Y = np.full((4, 2), 0.5), [0, 1, 0, 1]
         ({"verified": {4: 0}}, "verified: row 4 is not in the data, which have 4 rows"),
         ({"verified": [0, 1]}, "verified: expected 4 labels, one a row with NaN or None"),
         ({"verified": {0: 7}}, "verified: row 0: no row is given as 7; is it 1"),
+        ({"verified": [True, False, True, True]}, "verified: holds truth values, as a mask does"),
         ({"verified": {0: "a"}}, "row 0: the label 'a' is a word, but the given labels are num"),
         ({"given": list("abab"), "verified": {0: 1}}, "the label 1 is a number, but the given"),
         ({"trusted": [True] * 4}, "trusted: is for a history"),
@@ -136,6 +137,14 @@ def test_wrong_arguments_are_named(arguments, words: str) -> None:
         arguments = {"probabilities": P, "given": Y, **arguments}
     with pytest.raises(UsageError, match=words):
         diw.audit(**arguments)
+
+
+def test_labels_that_are_truth_values_are_labels() -> None:
+    p = np.array([[0.9, 0.1], [0.2, 0.8]] * 20)
+    given = np.array([False, True] * 20)
+    found = diw.audit(probabilities=p, given=given, verified=dict(enumerate(given[:30])))
+    assert found.wrong is not None
+    assert found.wrong.low == 0
 
 
 def test_the_nearest_class_is_suggested() -> None:

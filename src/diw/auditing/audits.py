@@ -198,6 +198,8 @@ def _as_given(names: Sequence[str], labels: NDArray[Any]) -> Sequence[Any]:
     """The classes (k,) as the given labels write them: as words, as numbers, or as places."""
     if labels.dtype.kind in "US":
         return names
+    if labels.dtype.kind == "b" and len(names) == 2:
+        return (False, True)
     try:
         return [float(name) for name in names]
     except ValueError:

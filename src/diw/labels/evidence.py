@@ -3,7 +3,7 @@
 These are read as users have them: beside all rows, with gaps, or by row.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
@@ -135,6 +135,11 @@ def read_verified(
     """
     rows, labels = _pairs(verified, n, name)
     numbers = {_plain(label): place for place, label in enumerate(classes)}
+    if _truth(labels) and not _truth(numbers):
+        raise UsageError(
+            f"{name}: holds truth values, as a mask does; give the right labels of the rows that "
+            "somebody checked, and None for the others"
+        )
     found = np.empty(len(rows), np.int64)
     for place, (row, label) in enumerate(zip(rows, labels, strict=True)):
         number = numbers.get(_plain(label))
@@ -143,6 +148,11 @@ def read_verified(
         found[place] = number
     order = np.argsort(rows, kind="stable")
     return rows[order], found[order]
+
+
+def _truth(labels: Iterable[Any]) -> bool:
+    """Whether a label is a truth value, which is equal to 0 or 1."""
+    return any(isinstance(label, bool | np.bool_) for label in labels)
 
 
 def _pairs(verified: Any, n: int, name: str) -> tuple[Ints, list[Any]]:
