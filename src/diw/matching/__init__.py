@@ -3,6 +3,7 @@
 from typing import Any
 
 from diw.matching.blocks import Block, BlockMatch, kmm_blocks
+from diw.matching.choice import Choice, choose_estimator
 from diw.matching.deprecated import old_class, old_function
 from diw.matching.estimators import KMM, Estimator
 from diw.matching.isotonic import Isotonic
@@ -20,6 +21,7 @@ __all__ = [
     "Block",
     "BlockMatch",
     "Chi2",
+    "Choice",
     "Entropy",
     "Estimator",
     "Isotonic",
@@ -30,6 +32,7 @@ __all__ = [
     "OneClass",
     "Options",
     "Solver",
+    "choose_estimator",
     "kmm",
     "kmm_batch",
     "kmm_blocks",
