@@ -43,6 +43,8 @@ def test_it_takes_the_estimator_that_knows_the_form():
         assert all(score.behind >= 0 for score in choice.scores.values())
         assert choice.scores["Logistic"].behind <= 2 * choice.scores["Logistic"].behind_error
         assert best.value < -0.5  # better than equal weights
+        assert str(choice).startswith(f"{choice.name}: {best.value:.3f} ± ")
+        assert str(choice).count("\n") == 3
         assert choice.estimator.weights_.shape == (600,)
 
 

@@ -151,9 +151,7 @@ class _Matcher:
     def run(self) -> BlockMatch:
         options, n = self.options, self.n
         sample = np.concatenate(self.each(drawn, min(1.0, self.sample / n)))
-        rule = options.gamma
-        if rule is None:
-            rule = LOSS_RULE if sample.shape[1] == 1 else FEATURE_RULE
+        rule = options.gamma or (LOSS_RULE if sample.shape[1] == 1 else FEATURE_RULE)
         gamma = width(sample, rule) if isinstance(rule, str) else float(rule)
         slack = options.slack
         slack = (math.sqrt(n) - 1.0) / math.sqrt(n) if slack is None else slack

@@ -45,6 +45,15 @@ class Choice:
     estimator: Estimator
     scores: Mapping[str, Score]
 
+    def __str__(self) -> str:
+        """A line an estimator, the best first."""
+        order = sorted(self.scores.items(), key=lambda item: item[1].value)
+        return "\n".join(
+            f"{name}: {score.value:.3f} ± {score.error:.3f}, behind the best by "
+            f"{score.behind:.3f} ± {score.behind_error:.3f}"
+            for name, score in order
+        )
+
 
 def choose_estimator(
     train: Values,
