@@ -2,12 +2,14 @@
 
 import csv
 import shutil
+from base64 import b64encode
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from diw.auditing.samples import Samples
+from diw.auditing.samples import Samples, png
 from diw.trust.draw import Draw, Round
 from diw.trust.page import render
 from diw.trust.sheet import Answer, read_sheet
@@ -144,3 +146,21 @@ def test_the_given_label_is_shown_where_that_was_asked(page, tmp_path: Path) -> 
     file.write_text(render(draw, shown, [0.05] * 3, show_given=True), encoding="utf-8")
     page.goto(file.as_uri())
     api.expect(page.locator("#given")).to_have_text("Given as ant.")
+
+
+def test_the_folder_of_an_image_which_is_its_label_is_shown_after_an_answer(
+    page, tmp_path: Path
+) -> None:
+    draw, _ = made(3, ("ant", "bee", "cat"))
+    names = [(f"photos/{name}/7.png", None) for name in draw.classes]
+    draw = replace(draw, places=tuple(names))
+    code = b64encode(png(np.zeros((1, 4, 4), np.uint8))).decode()
+    dot = f"data:image/png;base64,{code}"
+    file = tmp_path / "check.html"
+    file.write_text(render(draw, Samples([dot] * 3, [], None), [0.05] * 3), encoding="utf-8")
+    page.goto(file.as_uri())
+    api.expect(page.locator("#where")).to_have_text("7.png")
+    assert "ant" not in page.locator(".stage").inner_text()
+    page.keyboard.press("1")
+    page.keyboard.press("ArrowLeft")
+    api.expect(page.locator("#where")).to_have_text("photos/ant/7.png")

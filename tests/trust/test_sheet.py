@@ -180,3 +180,20 @@ def test_what_is_written_is_what_verified_of_other_verbs_reads(made, tmp_path: P
     assert found.places.tolist() == sorted(draw.rows)
     assert found.right.tolist() == [right[row] for row in sorted(draw.rows)]
     assert len(list(csv.reader(io.StringIO(path.read_text())))) == 41
+
+
+def test_a_sheet_saved_with_german_settings_is_read_by_all_verbs(made, tmp_path: Path) -> None:
+    right, draw, sheet = made
+    fill(sheet, right)
+    lines = [
+        line | {"size": "", "drawn": line["drawn"].replace(".", ",")} for line in lines_of(sheet)
+    ]
+    write_lines(sheet, lines, ";")
+    sheet.write_bytes(b"\xef\xbb\xbf" + sheet.read_bytes().rstrip() + b"\r\n;;;;;;;\r\n")
+    items = read_items(str(tmp_path / "x.csv"), "kind")
+    keys = [(file, str(row)) for file, row in items.places(range(len(items)))]
+    found = read_verified(sheet, keys, items.given, CLASSES, items.contents)
+    assert found.places.tolist() == sorted(draw.rows)
+    assert found.drawn is not None
+    assert found.drawn.tolist() == [0.1] * 40
+    assert len(read_sheet(sheet, draw)) == 40

@@ -213,7 +213,7 @@ def _marks(file: CsvFile, path: Path, what: str) -> dict[Key, Correction]:
 
 def _probability(text: str, where: str) -> float:
     try:
-        value = float(text or "nan")
+        value = float(text.replace(",", ".") or "nan")  # as spreadsheets write it in many countries
     except ValueError:
         value = -1.0
     if value <= 0 or value > 1:
