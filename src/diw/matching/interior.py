@@ -23,7 +23,6 @@ an extra of its own.
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
 from importlib import import_module
 from typing import Any
 
@@ -259,18 +258,6 @@ def _norm(v: FloatArray) -> float:
     return math.sqrt(float(v @ v))
 
 
-@cache
-def _constraints(n: int) -> tuple[list[float], list[int], list[int]]:
-    """Entries, rows and columns of G: Σw ≤ high, −Σw ≤ −low, w ≤ B, −w ≤ 0.
-
-    The example has all of G, zeros included, which gives the same steps at twice the cost.
-    """
-    each = list(range(n))
-    entries = [1.0] * n + [-1.0] * n + [1.0] * n + [-1.0] * n
-    rows = [0] * n + [1] * n + [2 + i for i in each] + [2 + n + i for i in each]
-    return entries, rows, each * 4
-
-
 def solve_by_cvxopt(problem: Problem, gram: Dense) -> Solution:
     """Solve with `cvxopt.solvers.qp` on the full kernel matrix; weights are clipped to [0, B]."""
     try:
@@ -280,7 +267,9 @@ def solve_by_cvxopt(problem: Problem, gram: Dense) -> Solution:
     matrix, n, bound = cvxopt.matrix, problem.n, problem.bound
     K, k = gram.K + problem.ridge * np.eye(n), gram.k
     h = np.concatenate([[problem.high, -problem.low], np.full(n, bound), np.zeros(n)])
-    arguments = (matrix(K), matrix(-k), cvxopt.spmatrix(*_constraints(n)), matrix(h))
+    ones, eye = np.ones((1, n)), np.eye(n)
+    G = cvxopt.sparse(matrix(np.concatenate([ones, -ones, eye, -eye])))
+    arguments = (matrix(K), matrix(-k), G, matrix(h))
     try:
         answer: Any = cvxopt.solvers.qp(*arguments, options={"show_progress": False})
     except (ArithmeticError, ValueError) as error:

@@ -386,8 +386,9 @@ def _by_counting(x: FloatArray, level: float) -> float:
     for attempt in range(200):
         if int((stop - start).sum()) <= 2 * n + 2048:
             break
-        if attempt % 3 == 2:
-            t = _pivot(x, start, stop)
+        if attempt % 3 == 2:  # half of the numbers that are left between, however these lie
+            bits = np.array([low, high]).view(np.int64)
+            t = float((bits[:1] + (bits[1:] - bits[:1]) // 2).view(np.float64)[0])
         else:
             t = low + (high - low) * (wanted + 0.5 - under) / (upto - under)
         ends = np.clip(x.searchsorted(x + t, side="right"), start, stop)
@@ -397,16 +398,6 @@ def _by_counting(x: FloatArray, level: float) -> float:
         else:
             stop, upto, high = ends, count, t
     return _select(x, times, start, stop, position - under)
-
-
-def _pivot(x: FloatArray, start: IntArray, stop: IntArray) -> float:
-    """The weighted median of the rows' middles: at least a quarter lies on either side."""
-    sizes = stop - start
-    rows = sizes.nonzero()[0]
-    middles = x[(start[rows] + stop[rows]) // 2] - x[rows]
-    order = middles.argsort()
-    total = sizes[rows][order].cumsum()
-    return float(middles[order[total.searchsorted(total[-1] // 2)]])
 
 
 def _select(
