@@ -146,7 +146,7 @@ def test_termination_is_heard_at_any_moment(moment: str, tmp_path: Path) -> None
         (OSError(28, "No space left", "w.npy"), 1, ["w.npy: No space left"]),
         (OSError("nothing\nanswers"), 1, ["nothing answers"]),
         (RunError("no worker is left"), 1, ["no worker is left"]),
-        (UsageError("data: none", ["diw data"]), 2, ["data: none", "  diw data"]),
+        (UsageError("no sheet", ["diw data"]), 2, ["no sheet", "  diw data"]),
         (MemoryError(), 1, ["not enough memory; use fewer --jobs, a smaller --batch-size or a"]),
         (KeyboardInterrupt(), 130, ["interrupted; the same command goes on where it stopped"]),
     ],
