@@ -127,6 +127,16 @@ def test_other_inputs_within_a_class_are_said_and_get_no_weights(move):
     assert np.array_equal(taken.weights_, taken.class_weights_[given[1]])
 
 
+@pytest.mark.parametrize("spread", [0.0, 0.3])
+def test_probabilities_that_say_nothing_of_the_classes_give_no_weights(spread):
+    """Their bootstrap would call the shares certain: the likelihood is flat."""
+    rng = np.random.default_rng(0)
+    said = softmax(spread * rng.normal(size=(900, 3)))
+    with pytest.warns(DIWWarning, match="do not tell the classes apart"):
+        found = LabelShift().fit(said[:500], rng.choice(3, 500), said[500:])
+    assert (found.weights_ == 1).all()
+
+
 def test_a_class_that_would_be_dropped_is_said():
     given, rows, _ = drawn(shares=(0.5, 0.5, 0.0))
     with pytest.warns(DIWWarning, match="class 2 is all but absent"):

@@ -36,6 +36,8 @@ FEWEST = 10
 """Training rows of each class, at least."""
 FEW = 2
 """Expected target rows of a class below which the weights would drop it."""
+APART = 4.0
+"""Smallest singular value of the classes' mean probabilities, in units of 1/√n, that tells them."""
 SMALLEST = 1e-12  # of probabilities, whose logarithm is taken
 STEPS = 500  # of expectation maximisation, and of Newton's method
 SETTLED, ROUGHLY = 1e-7, 1e-5  # changes of shares that end it, ours and in the bootstrap
@@ -116,7 +118,11 @@ class LabelShift(Parameters):
         self.labels_worth_ = spread / max(float((self.errors_**2).sum()), 1e-12)
         self.status_, self.weights_ = "optimal", self.class_weights_[given]
         rarest = int(self.shares_.argmin())
-        if self.p_value_ < self.level:
+        means = np.stack([P[given == label].mean(0) for label in range(len(shares))])
+        apart = float(np.linalg.svd(means, compute_uv=False)[-1])
+        if self.level and apart < APART / np.sqrt(min(len(P), len(Q))):
+            self._doubt("the probabilities do not tell the classes apart, nor so their shares")
+        elif self.p_value_ < self.level:
             self._doubt(f"more than the class shares differs (p = {self.p_value_:.2g})")
         elif self.level and self.shares_[rarest] * len(Q) < FEW:
             self._doubt(f"class {rarest} is all but absent from the target")
