@@ -1,5 +1,6 @@
 """What checked rows say of all: shares with intervals, pairs, and how far two people agree."""
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -8,7 +9,14 @@ import pytest
 from diw.trust import known
 from diw.trust.draw import Draw, Round, draw_rows
 from diw.trust.estimate import cohen_kappa
-from diw.trust.report import class_table, pair_table, sentences, talk_table
+from diw.trust.report import (
+    REGAINED,
+    class_table,
+    pair_table,
+    regained,
+    sentences,
+    talk_table,
+)
 from diw.trust.sheet import Answer
 
 GIVEN = np.repeat([0, 1, 2], [600, 300, 100])
@@ -149,10 +157,25 @@ def test_the_interval_holds_the_share_as_often_as_it_says(way: str, rate: float)
     assert held >= 87  # 95 are expected; fewer than 87 once in a thousand draws of seeds
 
 
-def test_it_is_json(tmp_path: Path) -> None:
-    import json
-
+def test_it_is_json() -> None:
     draw = made(draw_rows(GIVEN, 3, 60).rows)
     plain = json.loads(json.dumps(known(draw, [said(draw, GIVEN)]).as_json()))
     assert plain["checked"] == 60
     assert plain["by_class"]["cat"]["rows"] == 100
+
+
+def test_what_more_rows_bring_is_what_the_benchmark_measured() -> None:
+    path = Path(__file__).parents[2] / "benchmarks" / "results" / "label-rows.json"
+    cells = json.loads(path.read_text())["cells"].values()
+    for m, part in REGAINED.items():
+        parts = [
+            sum(one[str(m)]["ours"] - one["given"] for one in cell.values())
+            / sum(one["right"] - one["given"] for one in cell.values())
+            for cell in cells
+        ]
+        assert part == pytest.approx(np.mean(parts), abs=0.01)
+        assert regained(m) == pytest.approx(part)
+    draw = made(draw_rows(GIVEN, 3, 100).rows)
+    lines = sentences(known(draw, [said(draw, GIVEN)]), ["a"])
+    words = "so many regained about 60% of the accuracy that wrong labels cost on our benchmarks"
+    assert any(words in line and "50 more 69%" in line for line in lines)

@@ -48,7 +48,7 @@ def test_a_long_column_is_a_text(tmp_path: Path) -> None:
     assert text_column(read_items(str(tmp_path / "x.csv"), None).show([1, 2])) == 1
 
 
-def test_arrays_of_numbers_and_of_images(tmp_path: Path) -> None:
+def test_arrays_of_numbers_and_of_images(tmp_path: Path, monkeypatch) -> None:
     write_npz(tmp_path / "x.npz", 20, 0)
     assert read_items(str(tmp_path / "x.npz"), None).show([0, 5]).columns == list("01234")
     pixels = np.random.default_rng(0).integers(0, 255, (20, 8, 8), dtype=np.uint8)
@@ -56,6 +56,13 @@ def test_arrays_of_numbers_and_of_images(tmp_path: Path) -> None:
     uri = read_items(str(tmp_path / "i.npz"), None).show([7]).images[0]
     image = Image.open(io.BytesIO(base64.b64decode(uri.partition(",")[2])))
     assert (np.asarray(image) == pixels[7]).all()
+    pixels = np.random.default_rng(0).integers(0, 255, (20, 200, 150), dtype=np.uint8)
+    np.savez(tmp_path / "l.npz", X=pixels, y=np.arange(20) % 2)
+    found = read_items(str(tmp_path / "l.npz"), None)
+    image = Image.open(io.BytesIO(base64.b64decode(found.show([7]).images[0].partition(",")[2])))
+    assert image.size == (150, 200)
+    monkeypatch.setattr(module, "BYTES", 20_000)
+    assert len(found.show([7]).images[0]) < 27_000
 
 
 def test_images_are_upright_and_fit_into_a_page(tmp_path: Path, monkeypatch) -> None:

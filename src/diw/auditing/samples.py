@@ -140,23 +140,30 @@ def decoded(values: NDArray[np.float32], rows: Any) -> Samples:
     return Samples(None, names[:MOST_COLUMNS], cells)
 
 
-def thumbnails(inputs: Any, places: Ints) -> list[str]:
-    """Images at these places as data URIs: PNG, as large as all together may be."""
+def thumbnails(inputs: Any, places: Ints, side: int = LARGEST_SIDE, most: int = BYTES) -> list[str]:
+    """Images at these places as data URIs: PNG, as large as all together may be.
+
+    Args:
+        inputs: The data.
+        places: (m,) which of them.
+        side: Pixels of the longer side at most.
+        most: Bytes of all images at most, before they become text.
+    """
     import torch
 
     pixels = [
-        _small(inputs.take(torch.from_numpy(places[start : start + 64])))
+        _small(inputs.take(torch.from_numpy(places[start : start + 64])), side)
         for start in range(0, len(places), 64)
     ]
     images = np.concatenate(pixels) if pixels else np.zeros((0, *inputs.shape), np.uint8)
     coded = [png(images[place]) for place in range(len(images))]
-    while sum(map(len, coded)) > BYTES and min(images.shape[2:]) >= 16:
+    while sum(map(len, coded)) > most and min(images.shape[2:]) >= 16:
         images = _small(torch.from_numpy(images).float() / 255, max(images.shape[2:]) // 2)
         coded = [png(images[place]) for place in range(len(images))]
     return ["data:image/png;base64," + base64.b64encode(code).decode() for code in coded]
 
 
-def _small(values: "torch.Tensor", side: int = LARGEST_SIDE) -> NDArray[np.uint8]:
+def _small(values: "torch.Tensor", side: int) -> NDArray[np.uint8]:
     """(b, c, h, w) in [0, 1] as bytes, no side longer than `side`."""
     import torch
 

@@ -109,7 +109,8 @@ def text_column(shown: Samples, named: str | None = None) -> int | None:
 def _of_array(arrays: ArrayFile, raw: Raw, rows: Ints) -> Samples:
     encoding, _ = fit(raw)
     if isinstance(encoding, ImageRows):
-        return Samples(thumbnails(array_inputs(arrays, encoding), rows), [], None)
+        inputs = array_inputs(arrays, encoding)
+        return Samples(thumbnails(inputs, rows, SIDES[0], BYTES), [], None)
     return decoded(np.asarray(arrays.inputs[rows]), None)
 
 
@@ -127,9 +128,9 @@ def _pictures(files: Sequence[Path]) -> list[str]:
 
 def _opened(file: Path) -> Any:
     """An image with 8 bits, upright, no larger than can be shown."""
-    from PIL import Image, ImageOps
-
     with open_image(file) as image:
+        from PIL import Image, ImageOps  # which it has found to be there
+
         if image.mode in ("I", "F") or image.mode.startswith("I;16"):
             values = np.asarray(image, np.float64)
             span = max(float(np.ptp(values)), 1e-12)
