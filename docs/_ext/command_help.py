@@ -24,6 +24,9 @@ class CommandHelp(SphinxDirective):
             section = nodes.section(ids=[f"diw-{verb}"], names=[f"diw {verb}"])
             section += nodes.title("", "", nodes.literal(text=f"diw {verb}"))
             section += _literal(command.get_help(context))
+            for name, one in getattr(command, "commands", {}).items():
+                below = click.Context(one, info_name=name, parent=context, terminal_width=88)
+                section += _literal(one.get_help(below))
             sections.append(section)
         return sections
 
