@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 from torch import nn
+from torch.utils.data import SequentialSampler
 from transformers import (
     BertConfig,
     BertForSequenceClassification,
@@ -70,9 +71,10 @@ def test_it_is_the_plain_loop(tmp_path) -> None:
     ours = trainer(
         tmp_path, model, make("diw", {"warmup": 1}), num_train_epochs=3,
         gradient_accumulation_steps=2, per_device_train_batch_size=16, optim="sgd",
-        lr_scheduler_type="constant", max_grad_norm=0.0, train_sampling_strategy="sequential",
-        learning_rate=0.1,
+        lr_scheduler_type="constant", max_grad_norm=0.0, learning_rate=0.1,
     )  # fmt: skip
+    # Its option of that meaning has changed its name since version 4.
+    ours._get_train_sampler = lambda *_: SequentialSampler(range(64))
     ours.train()
     plain, rows = bert(dropout=0.0), sentences(64, 0.3, seed=0)
     objective = diw.Objective(plain, "diw", sentences(60, 0.0, seed=1), collate=collate)
