@@ -4,10 +4,11 @@
 
 `diw train --shift KIND:0.4 --epochs 20` on the embedded images with 500 verified ones, then
 `diw audit` of that run: the AUROC of wrong labels among the images that nobody verified, and
-whether the interval of their share holds the truth. Runs are kept in the temporary folder, so that
-it goes on where it was stopped.
+whether the interval of their share holds the truth. Runs are kept in the temporary folder, and with
+`--save` it goes on where it was stopped.
 """
 
+import json
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -57,11 +58,14 @@ def one(kind: str, seed: int) -> dict[str, Any]:
 
 def main(quick: bool = False, save: bool = False) -> None:
     """Print each run, and of all how many are as asked."""
-    found: dict[str, dict[str, Any]] = {}
+    kept = json.loads(RESULTS.read_text()) if save and RESULTS.exists() else {}
+    found: dict[str, dict[str, Any]] = kept.get("runs", {})
     for seed in range(1 if quick else SEEDS):
         for kind in KINDS:
-            found[f"{kind} seed {seed}"] = one(kind, seed)
-            print(f"{kind:16} seed {seed}", found[f"{kind} seed {seed}"], flush=True)
+            name = f"{kind} seed {seed}"
+            if name not in found:
+                found[name] = one(kind, seed)
+            print(f"{name:24}", found[name], flush=True)
             if save:
                 write_json(RESULTS, {**made_by("label_images"), "runs": found})
     runs = list(found.values())

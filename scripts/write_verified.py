@@ -107,7 +107,10 @@ def accuracy_verdict(cells: Mapping[str, Any]) -> str:
     if behind:
         text += ": " + "; ".join(f"{_named(name)} ({', '.join(b)})" for name, b in behind.items())
     few = sum(cell["seeds"] < 20 for cell in cells.values())
-    return text + (f". In {few} cells there are fewer than 20 draws." if few else ".")
+    single = sum(cell["seeds"] == 1 for cell in cells.values())
+    text += f". In {few} cells there are fewer than the 20 draws that were asked" if few else ""
+    text += f", in {single} there is one, which says nothing of being clearly behind" * (single > 0)
+    return text + "."
 
 
 def detection(cells: Mapping[str, Any]) -> str:
