@@ -119,3 +119,12 @@ def test_rows_are_drawn_where_a_run_doubts_them(workplace) -> None:
     assert line.startswith("diw: --from: give either")
     line = refused("trust", "draw", "train.npz", "--out", "other", "--from", "model")
     assert "was not trained on rows of train.npz" in line
+
+
+def test_when_all_rows_are_checked_nothing_more_is_asked_for(right) -> None:
+    done(*DRAW, "-n", "300")
+    fill(Path("check/check.csv"), right)
+    out = done("trust", "read", "check/check.csv")
+    assert "300 of 300 drawn rows checked" in out
+    assert "more" not in out
+    assert "trust draw" not in out

@@ -245,9 +245,11 @@ def _say_next(drawn: "Draw", sheets: tuple[Path, ...], out: Path | None, folder:
     verified = out or (sheets[0] if len(sheets) == 1 else None)
     data = str(_data_of(drawn, folder))
     label = [] if drawn.label is None else ["--label", drawn.label]
-    more = ["trust", "draw", data, *label, "-n", "50", "--out", str(folder)]
+    left = min(50, sum(drawn.counts) - len(drawn.rows))
+    draw = ["trust", "draw", data, *label, "-n", str(left), "--out", str(folder)]
+    more = [draw] * bool(left)
     if verified is None:
-        say_next(["trust", "read", *map(str, sheets), "--out", "verified.csv"], more)
+        say_next(["trust", "read", *map(str, sheets), "--out", "verified.csv"], *more)
     else:
         train = ["train", "--data", data, *label, "--verified", str(verified), "--out", "model"]
-        say_next(train, more)
+        say_next(train, *more)

@@ -36,15 +36,16 @@ def sentences(found: Known, sheets: Sequence[str]) -> list[str]:
             f"with the others: {percent(least)} if all of their labels are right "
             f"({interval(least)}), {percent(most)} if all are wrong ({interval(most)})"
         )
-    if found.share is not None and found.more is not None and checked < total:
+    more = min(MORE, total - checked)
+    if found.share is not None and found.more is not None and more:
         said.append(
-            f"{MORE} more rows would narrow {interval(found.share)} to about {interval(found.more)}"
+            f"{more} more rows would narrow {interval(found.share)} to about {interval(found.more)}"
         )
     if checked:
-        now, then = (regained(m) for m in (checked, min(checked + MORE, total)))
+        after = f", {more} more {regained(checked + more):.0%}" if more else ""
         said.append(
-            f"to train with: so many regained about {now:.0%} of the accuracy that wrong labels "
-            f"cost on our benchmarks, {MORE} more {then:.0%}"
+            f"to train with: so many regained about {regained(checked):.0%} of the accuracy that "
+            f"wrong labels cost on our benchmarks{after}"
         )
     if found.cost < 0.95:
         said.append(
@@ -54,8 +55,8 @@ def sentences(found: Known, sheets: Sequence[str]) -> list[str]:
     silent = np.flatnonzero((found.checked == 0) & (np.array(found.draw.counts) > 0))
     if len(silent):
         named = ", ".join(found.draw.classes[number] for number in silent[:10])
-        more = f" and {len(silent) - 10} more" if len(silent) > 10 else ""
-        said.append(f"no row given as {named}{more} is checked: nothing is known of these")
+        others = f" and {len(silent) - 10} more" if len(silent) > 10 else ""
+        said.append(f"no row given as {named}{others} is checked: nothing is known of these")
     for one in found.agreements:
         kappa = "" if one.kappa is None else f" (Cohen's kappa {one.kappa:.2f})"
         said.append(
