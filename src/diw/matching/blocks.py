@@ -35,7 +35,7 @@ from diw.matching.gram import (
 from diw.matching.kmm import Options
 from diw.matching.match import distance_bound, settle
 from diw.matching.newton import NEWTON_STEPS, Dual, Hessian, Point, System, newton, solve_system
-from diw.matching.problem import FEATURE_RULE, LOSS_RULE, width
+from diw.matching.problem import FEATURE_RULE, LOSS_RULE, default_slack, width
 from diw.seeding import numpy_generator
 
 SAMPLE = 20_000
@@ -153,8 +153,7 @@ class _Matcher:
         sample = np.concatenate(self.each(drawn, min(1.0, self.sample / n)))
         rule = options.gamma or (LOSS_RULE if sample.shape[1] == 1 else FEATURE_RULE)
         gamma = width(sample, rule) if isinstance(rule, str) else float(rule)
-        slack = options.slack
-        slack = (math.sqrt(n) - 1.0) / math.sqrt(n) if slack is None else slack
+        slack = default_slack(n) if options.slack is None else options.slack
         basis, capped = self.basis(sample[:: max(1, len(sample) // SAMPLE)], gamma)
         V, left = basis.columns(self.trusted)
         b, left_trusted = V.sum(1) * (n / V.shape[1]), float(np.sqrt(left).sum()) * n / V.shape[1]
@@ -224,11 +223,8 @@ class _Matcher:
             left_out += math.sqrt(sums["kept_square"])
         residual = float(np.linalg.norm(point.F))  # ‖V_i‖ ≤ 1, so that |F·V_i| is at most this
         # V is L⁻¹k, of which each row rounds by ε per pivot.
-        far, columns = (
-            max(highest["far"], float((self.trusted**2).sum(1).max())),
-            basis.pivots.shape[1],
-        )
-        each = rounding(basis.gamma, far, columns) + len(Vw) ** 2 * EPSILON
+        far = max(highest["far"], float((self.trusted**2).sum(1).max()))
+        each = rounding(basis.gamma, far, basis.pivots.shape[1]) + len(Vw) ** 2 * EPSILON
         total, tol = sums["total"], self.options.tol
         settle(
             residual / scale <= tol,

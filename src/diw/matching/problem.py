@@ -124,8 +124,7 @@ def make_problem(
             f"z_train's {tuple(train.shape[1:])}"
         )
     n = len(train)
-    if slack is None:
-        slack = (math.sqrt(n) - 1.0) / math.sqrt(n)
+    slack = default_slack(n) if slack is None else slack
     if bound < 1 - slack:
         raise ValueError(
             f"bound: {bound:g} is below 1 - slack = {1 - slack:g}, so no weights reach that mean"
@@ -139,6 +138,11 @@ def make_problem(
         z, _, unit = _scaled(*_drawn_together(train, trusted, given))
         scaled, unit = given * unit * unit, math.nan
     return Problem(z, n, centre, unit, scaled, given, float(ridge), float(bound), float(slack))
+
+
+def default_slack(n: int) -> float:
+    """ε of n samples: (√n − 1)/√n (Huang et al. 2007)."""
+    return (math.sqrt(n) - 1.0) / math.sqrt(n)
 
 
 def _scaled(train: FloatArray, trusted: FloatArray) -> tuple[FloatArray, FloatArray | float, float]:
