@@ -173,7 +173,7 @@ def test_what_more_rows_bring_is_what_the_benchmark_measured() -> None:
             / sum(one["right"] - one["given"] for one in cell.values())
             for cell in cells
         ]
-        assert part == pytest.approx(np.mean(parts), abs=0.01)
+        assert part == pytest.approx(np.mean(parts), abs=0.05)  # rounded to 5%
         assert regained(m) == pytest.approx(part)
     draw = made(draw_rows(GIVEN, 3, 100).rows)
     lines = sentences(known(draw, [said(draw, GIVEN)]), ["a"])
