@@ -8,6 +8,7 @@ runs are missing the page says how many. A test compares the page with the resul
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -193,9 +194,8 @@ def _difference(trials: Mapping[str, Mapping[int, Mapping[str, Any]]], label: st
         return difference_cell(None, None)
     a, b = ([values[seed]["last10_accuracy"] for seed in seeds] for values in (ours, other))
     low, high = paired_interval(a, b)
-    return difference_cell(
-        mean_and_std(a)[0] - mean_and_std(b)[0], (low, high), strong=low > 0 or high < 0
-    )
+    cell = difference_cell(mean_and_std(a)[0] - mean_and_std(b)[0], (low, high))
+    return replace(cell, strong=low > 0 or high < 0)
 
 
 def runs() -> str:

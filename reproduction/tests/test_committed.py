@@ -1,4 +1,4 @@
-"""The committed results: tables are what their records say, and so is that of the page on the paper."""
+"""The committed results: tables are what their records say, on the page on the paper too."""
 
 import csv
 import json
