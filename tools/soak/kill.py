@@ -11,6 +11,7 @@ stopped soak goes on.
 """
 
 import argparse
+import csv
 import ctypes
 import json
 import os
@@ -21,7 +22,9 @@ import socket
 import sys
 import time
 import traceback
+from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -52,9 +55,19 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     ),
     "two processes": ("forked", *TWO),
     "torchrun": ("torchrun", *TWO),
-    # These three read the run of the first command.
+    "verified rows": ("train", "--data", "train.csv", "--verified", "checked.csv", *OWN),
+    # These read the run of the first command.
     "audit": ("audit", "dynamic/whole", "--device", "cpu"),
     "report": ("report", "dynamic/whole", "--out", "{out}/page.html", "--json", "{out}/r.json"),
+    "predictions": ("predict", "dynamic/whole", "trusted.csv", "--out", "{out}/p.csv"),
+    "evaluation": ("evaluate", "dynamic/whole", "trusted.csv", "--json", "{out}/e.json"),
+    "weights of a run": ("export-weights", "dynamic/whole", "--out", "{out}/w.csv"),
+    # These read tables alone.
+    "weights of a table": (
+        *("weights", "train.csv", "trusted.csv", "--label", "status", "--out", "{out}/w.csv"),
+        *("--json", "{out}/w.json"),
+    ),
+    "draw": ("trust", "draw", "train.csv", "--label", "status", "-n", "40"),
     "diagnosis": (
         *("diagnose", "--data", "train.csv", "--trusted", "trusted.csv", "--label", "status"),
         *("--json", "{out}/diagnosis.json"),
@@ -63,8 +76,8 @@ COMMANDS: dict[str, tuple[str, ...]] = {
 """What is killed; each writes to a folder: that of `--out`, or the one that `{out}` stands for."""
 
 PR_SET_PDEATHSIG = 1  # of Linux
-TIMED = "seconds", ".lock", "report.html", "done", ".made-by-diw"
-"""What tells how long something took, or holds the checksum of what does."""
+IGNORED = "seconds", ".lock", "report.html", "done", ".made-by-diw", "check.html"
+"""What tells how long something took, holds the checksum of what does, or all rounds of a draw."""
 SIGNALS = (signal.SIGKILL, signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
 
 
@@ -76,6 +89,7 @@ def run_soak(folder: Path, kills: int, seed: int) -> dict[str, int]:
     if not (folder / "trusted.csv").exists():
         write_csv(folder / "train.csv", 400, 1)
         write_csv(folder / "trusted.csv", 40, 2)
+        _check(folder / "train.csv", folder / "checked.csv")
     counts_file = folder / "counts.json"
     counts = json.loads(counts_file.read_text()) if counts_file.exists() else {}
     rounds = counts.get("rounds", 0)
@@ -123,6 +137,16 @@ def _one_round(folder: Path, name: str, chance: random.Random) -> int:
         different = sorted(n for n in ours.keys() | theirs.keys() if ours.get(n) != theirs.get(n))
         raise SystemExit(f"{name}: differs after {kills} kills: {', '.join(different)}")
     return kills
+
+
+def _check(table: Path, sheet: Path) -> None:
+    """Write a sheet of verified rows: the first forty, of which one in five was wrong."""
+    with table.open(newline="") as file:
+        given = [row["status"] for row in csv.DictReader(file)]
+    other = {label: next(name for name in given if name != label) for label in set(given)}
+    rights = [other[label] if row % 5 == 0 else label for row, label in enumerate(given[:40])]
+    lines = [f"{table.name},{row},{right}" for row, right in enumerate(rights)]
+    sheet.write_text("\n".join(["file,row,right", *lines]) + "\n")
 
 
 def start(folder: Path, command: tuple[str, ...], out: Path) -> int:
@@ -223,12 +247,18 @@ def results(out: Path) -> dict[str, object]:
     found: dict[str, object] = {}
     for path in sorted(out.rglob("*")):
         name = str(path.relative_to(out))
-        if path.is_dir() or path.name in TIMED:
+        if path.is_dir() or path.name in IGNORED or path.match("draw/*/check-*.csv"):
             continue
-        content: object = path.read_bytes()
+        content: Any = path.read_bytes()
         if path.name == "metrics.jsonl":
             rows = [json.loads(line) for line in path.read_text().splitlines()]
             content = [{key: row[key] for key in row if key != "seconds"} for row in rows]
+        if path.name == "draw.json":  # what was killed at its end draws a second round
+            rounds = [each["rows"] for each in json.loads(content)["rounds"]]
+            drawn = list(chain.from_iterable(rounds))
+            if len(set(drawn)) < len(drawn):
+                raise SystemExit("draw: a row was drawn twice")
+            content = rounds[0]
         found[name] = content
     return found
 
