@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from collections.abc import Iterator
 
 import pytest
 
@@ -11,7 +12,7 @@ from tests.own_data import diw, done
 
 
 @pytest.fixture
-def little(tmp_path, monkeypatch) -> Benchmark:
+def little(tmp_path, monkeypatch) -> Iterator[Benchmark]:
     """The only benchmark there is: one file, present in $DIW_DATA."""
     import hashlib
 
@@ -23,10 +24,12 @@ def little(tmp_path, monkeypatch) -> Benchmark:
     (folder / "a.gz").write_bytes(gzip.compress(content))
     monkeypatch.setenv("DIW_DATA", str(tmp_path / "data"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    for name in list(BENCHMARKS):
-        monkeypatch.delitem(BENCHMARKS, name)
-    monkeypatch.setitem(BENCHMARKS, "little", benchmark)
-    return benchmark
+    others = dict(BENCHMARKS)
+    BENCHMARKS.clear()
+    BENCHMARKS["little"] = benchmark
+    yield benchmark
+    BENCHMARKS.clear()
+    BENCHMARKS.update(others)  # in their order, which messages show
 
 
 def test_the_list_says_what_is_here_and_whether_it_is_right(little, tmp_path):
