@@ -163,12 +163,12 @@ def start(folder: Path, command: tuple[str, ...], out: Path) -> int:
         os.dup2(quiet, 1)
         os.dup2(quiet, 2)
         exit_on_termination()
+        if command[0] == "forked":  # what a signal raises in the hooks of a fork would be lost
+            command = command[1:]
+            _join_another()
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
         if command[0] == "torchrun":
             _torchrun((*command[1:], "--out", str(out)))
-        if command[0] == "forked":
-            command = command[1:]
-            _join_another()
         main(_into(out, command))
     except KeyboardInterrupt:  # before the command has begun
         os._exit(130)
