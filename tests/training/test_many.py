@@ -144,7 +144,6 @@ def test_a_scheduler_that_is_not_there_is_named(tmp_path, monkeypatch) -> None:
         run_all([SPEC], tmp_path, scheduler="tcp://127.0.0.1:1")
 
 
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # its client's
 def test_a_service_that_is_no_scheduler_is_named(tmp_path, monkeypatch) -> None:
     pytest.importorskip("distributed")
     monkeypatch.setattr("diw.training.many.PATIENCE", 1)

@@ -5,6 +5,7 @@ last epoch. A worker that dies loses only the epoch it was in; whoever takes the
 run up next goes on from there.
 """
 
+import asyncio
 import logging
 import os
 import signal
@@ -13,6 +14,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import replace
@@ -229,6 +231,8 @@ def _connected(scheduler: str, argument: str) -> Generator[Any]:
             f"{argument}: dask is not installed; install it with: pip install 'diw[cluster]'"
         ) from None
     try:
+        with ThreadPoolExecutor(1) as beside:  # a notebook has a loop of its own
+            beside.submit(asyncio.run, _greet(scheduler)).result()
         client = Client(scheduler, timeout=f"{PATIENCE}s", set_as_default=False)
     except (OSError, ValueError, MemoryError) as error:  # another service's words, taken for sizes
         raise RunError(f"{scheduler}: cannot reach a dask scheduler there: {error}") from None
@@ -243,6 +247,13 @@ def _connected(scheduler: str, argument: str) -> Generator[Any]:
                 f"dask worker {scheduler} --nthreads 1 --nworkers auto"
             ) from None
         yield client
+
+
+async def _greet(scheduler: str) -> None:
+    """Exchange greetings with a scheduler; a client that fails at it may block the next one."""
+    from distributed.comm.core import connect
+
+    await (await connect(scheduler, timeout=PATIENCE)).close()
 
 
 def _check_threads(client: Any, scheduler: str) -> None:
