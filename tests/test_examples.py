@@ -20,6 +20,7 @@ EXAMPLES = sorted(HOME.glob("*.py"))
 def _drawing(tmp_path, monkeypatch):
     """Figures are drawn in memory, and files left in a folder of the test's own."""
     mpl.use("agg")
+    plt.close("all")  # what other tests have drawn
     monkeypatch.setattr(plt, "show", lambda: None)
     monkeypatch.chdir(tmp_path)
     yield
