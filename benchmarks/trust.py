@@ -42,8 +42,11 @@ def table(rate: float, seed: int) -> tuple[Any, Any, Any]:
     return given, rng.random(ROWS) < truth, 1 / (1 + np.exp(-logits))
 
 
-def one(way: str, rate: float, seed: int) -> tuple[bool, float, float]:
-    """Whether the interval of a round holds the share, its width, and the error of the share."""
+def one(way: str, rate: float, seed: int) -> tuple[float, ...]:
+    """Of a round: whether its interval holds the share, its width, and the error of the share.
+
+    Then how many intervals by class and by pair of classes there are, and how many hold theirs.
+    """
     given, wrong, doubt = table(rate, seed % 20)
     k = len(SIZES)
     if way == INFORMED:
@@ -64,10 +67,14 @@ def one(way: str, rate: float, seed: int) -> tuple[bool, float, float]:
     answers = {
         place: Answer(int(given[row] + wrong[row]) % k, "", 0) for place, row in enumerate(rows)
     }
-    share = known(draw, [answers]).share
+    found = known(draw, [answers])
+    share, truth = found.share, float(wrong.mean())
     assert share is not None
-    truth = float(wrong.mean())
-    return share.low <= truth <= share.high, share.high - share.low, share.value - truth
+    parts = [(label, part) for label, part in enumerate(found.by_class) if part is not None]
+    parts += [(label, part) for (label, _), part in found.pairs.items()]  # all of a class are one
+    held = [part.low <= wrong[given == label].mean() <= part.high for label, part in parts]
+    holds = share.low <= truth <= share.high
+    return holds, share.high - share.low, share.value - truth, len(held), sum(held)
 
 
 def main(*, quick: bool = False, save: bool = False) -> None:
@@ -80,6 +87,7 @@ def main(*, quick: bool = False, save: bool = False) -> None:
             done = np.array([one(way, rate, seed) for seed in range(rounds)], float)
             figures = {
                 "coverage": round(float(done[:, 0].mean()), 3),
+                "coverage of parts": round(float(done[:, 4].sum() / done[:, 3].sum()), 3),
                 "width": round(100 * float(done[:, 1].mean()), 2),
                 "bias": round(100 * float(done[:, 2].mean()), 2),
                 "error": round(100 * float(np.sqrt((done[:, 2] ** 2).mean())), 2),
